@@ -147,6 +147,14 @@ def example(request, tmp_path, monkeypatch):
     del sys.modules["an_example"]
 
 
+@pytest.fixture(autouse=True)
+def closed_figures():
+    """Close what a test has drawn: Matplotlib warns of more than twenty figures."""
+    yield
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")
+
+
 @pytest.fixture(scope="session", autouse=True)
 def one_thread():
     """Of two, each waits for the other where the machine is busy; and the last bits differ."""

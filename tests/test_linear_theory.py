@@ -101,10 +101,7 @@ def test_correlation_and_rate_are_those_of_20_leapfrog_steps():
 
 
 @pytest.mark.parametrize(("call", "message"), [
-    (lambda: linear.hmc_limit(np.eye(3)[:2]), "J must be square"),
-    (lambda: linear.hmc_limit([]), "J must have shape"),
     (lambda: linear.hmc_limit([[16, 9], [0, 16]]), "J must be symmetric"),
-    (lambda: linear.hmc_limit(np.eye(2)), "J's largest eigenvalue must be"),  # a limit of 2
     (lambda: linear.hmc_limit(3.9 * np.eye(2)), "J's largest eigenvalue must be"),
     (lambda: linear.hmc_limit(1e7 * np.eye(2)), "J's largest eigenvalue must be"),
     (lambda: linear.correlation_and_rate(np.eye(3), 0.1, 2), "covariance must have shape"),
@@ -112,8 +109,8 @@ def test_correlation_and_rate_are_those_of_20_leapfrog_steps():
     (lambda: linear.correlation_and_rate([[1, 2], [2, 1]], 0.1, 2), "covariance's least eigen"),
     (lambda: linear.correlation_and_rate(np.diag([1, 4]), 0.1, 2), "covariance must have the same"),
     (lambda: linear.correlation_and_rate(np.eye(2), 0.0, 2), "eps must be"),
-    (lambda: linear.correlation_and_rate(np.eye(2), 2.0, 2), "eps must be"),  # not stable
-    (lambda: linear.correlation_and_rate([[1, 0.9], [0.9, 1]], 0.7, 2), "eps must be"),  # 0.632
+    # stable below 0.632
+    (lambda: linear.correlation_and_rate([[1, 0.9], [0.9, 1]], 0.7, 2), "eps must be"),
     (lambda: linear.correlation_and_rate(np.eye(2), 0.1, 2.0), "L must be")])
 def test_bad_arguments_are_named(call, message):
     with pytest.raises(ValueError, match=f"^{message}"):

@@ -10,35 +10,12 @@ from reproduce.beyond.rivals import moments as rule
 from sampling.summary import ess_bulk, ess_tail, rhat
 
 
-def chain(theta, phi):
-    """Make of draws what a replicate returns."""
-    return rule.moments(phi, theta) | {"gradients": 1.0, "divergences": 0, "rate": 0.8}
-
-
 def series(n, k, a, rng):
     """Draw stationary first-order autoregressions with variance 1, (n, k)."""
     x = rng.standard_normal((n, k))
     for t in range(1, n):
         x[t] = a * x[t - 1] + np.sqrt(1 - a * a) * x[t]
     return x
-
-
-def test_standard_errors_are_those_of_correlated_draws():
-    rng, n, a, chains = np.random.default_rng(1), 4000, 0.6, 4
-    made = [chain(*np.split(series(n, 40, a, rng), [10], axis=1)) for _ in range(chains)]
-    tau, tau_squares = (1 + a) / (1 - a), (1 + a * a) / (1 - a * a)
-    exact = np.sqrt(tau / (chains * n)), np.sqrt(2 * tau_squares / (chains * n)) / 2
-    found = rule.pool(made)
-    # an autocorrelation time of 4000 draws is within 10 %
-    for mine, truth in zip((found.mean_se, found.sd_se), exact, strict=True):
-        assert 0.9 < np.median(mine) / truth < 1.1
-        assert (np.abs(mine / truth - 1) < 0.7).all()
-    assert (np.abs(found.mean / exact[0]) < 4.5).all()  # 40 of them
-    assert (np.abs((found.sd - 1) / exact[1]) < 4.5).all()
-    np.testing.assert_allclose(found.ess, found.sd**2 / found.mean_se**2, rtol=1e-12)
-    assert 0.5 < rule.worst(found) / (chains * n / tau) < 1.1
-    largest = max(found.mean_se.max(), found.sd_se.max())
-    assert rule.imprecision(found) == pytest.approx(largest, rel=0.1)
 
 
 def test_moments_have_the_errors_of_their_own_sequences():
@@ -72,19 +49,6 @@ def test_errors_of_pooled_chains_are_not_enlarged_by_their_scatter():
     np.testing.assert_allclose(found.ess, 2 / 0.005)
     np.testing.assert_allclose(found.ess_squares, 2 / (2 / 50 / 2))
     assert (found.n, found.chains, found.gradients, found.rate) == (2000, 2, 20.0, 0.8)
-
-
-def test_distance_is_the_largest_of_means_and_deviations():
-    a = five()
-    b = a._replace(mean=a.mean + np.array([0, 0, 0.1, 0]), sd=a.sd - np.array([0, 0.1, 0, 0]))
-    assert rule.distance(a, b) == pytest.approx(0.1 / (2**0.5 * 0.02), rel=1e-12)
-    b = b._replace(mean=a.mean)
-    assert rule.distance(a, b) == pytest.approx(0.1 / (2**0.5 * 0.03), rel=1e-12)
-    never_moved = a._replace(mean_se=np.full(4, np.nan))
-    assert np.isnan(rule.distance(never_moved, a))
-
-
-# The rule of trust
 
 
 def test_chains_are_believed_by_the_worst_of_their_quantities():
@@ -132,6 +96,8 @@ def test_rows_are_compared_as_one_number_if_both_are_believed():
     assert rule.distance_of_rows(a, b) == (pytest.approx(rule.as_one(z, 8)), 0.0)
     for pair in ((a, unsure), (unsure, a)):
         assert np.isnan(rule.distance_of_rows(*pair).se)
+    never_moved = five()._replace(mean_se=np.full(4, np.nan))
+    assert np.isnan(rule.distance(never_moved, five()))
     # a number, of which no claim is made
     assert not np.isnan(rule.distance_of_rows(a, row(False, np.nan)).value)
     assert rule.halves_apart([a, b, unsure]) == (pytest.approx(rule.as_one(3.0, 16)), 0.0)
@@ -141,9 +107,6 @@ def test_rows_are_compared_as_one_number_if_both_are_believed():
 def test_moments_are_kept_to_eight_digits():
     assert rule.shorten({"mean": [1 / 3, -2e10 / 3], "n": 7, "rate": 1 / 3}) == {
         "mean": [0.33333333, -6666666700.0], "n": 7, "rate": 1 / 3}
-
-
-# Efficiency
 
 
 @pytest.mark.parametrize(("ess", "squares", "least"), [(200.0, 50.0, 100), (30.0, 50.0, 60)])

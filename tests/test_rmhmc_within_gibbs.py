@@ -267,7 +267,6 @@ def test_a_chain_is_its_transitions_drawn_in_the_order_that_is_stated(name, jitt
         total += step.counts
     assert ours.bit_generator.state == theirs.bit_generator.state and chain.counts == tuple(total)
     assert chain.theta.shape == (n, 2) and d > 2
-    assert chain.accepted.shape == (n, gibbs.parts(model) + 1)
     assert (chain.accepted.any(axis=0) & ~chain.accepted.all(axis=0)).all()  # all do both
 
 

@@ -8,7 +8,6 @@ from algorithms.ess import initial_sequence
 from judging import disagreeing, read_table, replaced
 from reproduce import shahbaba_fig1 as fig1
 from reproduce.harness.claims import BUDGETS, Measured
-from reproduce.harness.style import plt
 
 HMC, WALK, LARGE = fig1.METHODS
 
@@ -94,8 +93,6 @@ def test_the_clock_times_each_method_in_turn(monkeypatch):
 
 
 class Recorder(studies.Recorder):
-    """Makes up chains and times."""
-
     def made(self, function, tasks):
         if function.__name__ == "clock":
             return [{"seconds": {HMC: [1.0, 2.0], WALK: [2.0, 8.0], LARGE: [5.0, 5.0]}}]
@@ -141,6 +138,5 @@ def test_the_theory_has_a_row_and_both_panels_their_states_over_the_same_density
         np.testing.assert_array_equal(states[1:], result.shown[method])
         assert states[0].tolist() == start[0].tolist() == [0, 0]
         assert ax.get_title().startswith(title)
-    plt.close("all")
     (row,) = [row for row in read_table(fig1.table(made_up())) if "HMC, theory" in row.values()]
     assert [each for each in row.values() if each] == ["HMC, theory", "0.15", "-0.5000", "0.9700"]

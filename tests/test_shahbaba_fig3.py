@@ -7,7 +7,6 @@ from judging import read_table, verdicts
 from models.interface import U, grad_U
 from reproduce import shahbaba_fig3 as fig3
 from reproduce.harness.run import Settings
-from reproduce.harness.style import plt
 from reproduce.shahbaba.datasets import illustrative
 from reproduce.shahbaba.illustration import SLOPES, fit_cases
 
@@ -101,4 +100,3 @@ def test_every_panel_has_u_and_its_approximation_along_its_own_coordinate():
                 assert (x, y) == pytest.approx((q[j], curve(q)), rel=1e-9)
                 assert normal.get_ydata()[end] == pytest.approx(quadratic(shift), rel=1e-9)
                 assert normal.get_xdata()[end] == x
-    plt.close("all")

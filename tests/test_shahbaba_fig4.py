@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 
-from judging import verdicts
+from judging import check_moves, put, replaced, verdicts
 from models.interface import grad_U
 from reproduce import shahbaba_fig4 as fig4
-from reproduce.harness.style import plt
 from reproduce.shahbaba.datasets import illustrative
 from reproduce.shahbaba.illustration import SLOPES
 
@@ -21,56 +20,54 @@ MOST = "share of R_0 in the information, simulated data"
 SLOW = "curvature of U_1 / of U, simulated data"
 
 
+SHARES = np.linspace(0.4, 0.6, 400)  # in R_0, of the information
+
+
 def made_up():
     """Return a result of which every claim is true, whatever the slope: 400 data sets of each."""
     one = fig4.Measures(distance=0.1, off=0.1, weight=0.1, sum=1e-15, prior=0.0, share=0.5,
                         curvature=0.2, along=0.5, across=0.2, left=0.1)
     return fig4.Result(illustrative(1, 5.0), {slope: fig4.Measures(
-        *(np.full(400, value) for value in one))._replace(share=np.linspace(0.4, 0.6, 400))
+        *(np.full(400, value) for value in one))._replace(share=SHARES.copy())
         for slope in SLOPES}, (0.9, 0.1))
 
 
-@pytest.mark.parametrize("slope", SLOPES)
-@pytest.mark.parametrize(("key", "value", "what"), [
-    ("distance", -0.01, DISTANCE), ("off", -0.01, OFF), ("weight", -0.01, WEIGHT),
-    ("sum", 2e-12, SUM), ("prior", 1e-9, PRIOR)])
-def test_one_data_set_that_is_another_changes_its_claim(slope, key, value, what):
-    result = made_up()
-    getattr(result.slopes[slope], key)[17] = value
-    found = verdicts(fig4, result)
-    assert found.pop(what) == "differs"
-    assert set(found.values()) == {"agrees"}
+def measured(slope, key, value):
+    """Make a function that gives the values of a slope another start: one value, or a vector."""
+    def change(result):
+        values = getattr(result.slopes[slope], key).copy()
+        values[: np.size(value)] = value
+        return replaced(result, ["slopes", slope, key], values)
+
+    return change
 
 
-@pytest.mark.parametrize("slope", SLOPES)
-def test_the_least_favourable_slope_counts_for_the_information(slope):
-    result = made_up()
-    share = result.slopes[slope].share
-    share -= 0.23  # a mean of 0.27, below 0.3 by 10 standard errors
-    found = verdicts(fig4, result)
-    assert found.pop(SHARE) == "differs"
-    assert set(found.values()) == {"agrees"}
-    share += 0.06  # 0.33
-    assert verdicts(fig4, result)[SHARE] == "agrees"
+MOVED = {
+    # one data set of 400
+    **{f"{key}, slope {slope}": (measured(slope, key, value), [what])
+       for slope in SLOPES for key, value, what in (
+           ("distance", -0.01, DISTANCE), ("off", -0.01, OFF), ("weight", -0.01, WEIGHT),
+           ("sum", 2e-12, SUM), ("prior", 1e-9, PRIOR))},
+    # the least favourable slope counts; a mean of 0.27 is below 0.3 by 10 standard errors
+    **{f"share of {0.5 - by}, slope {slope}": (measured(slope, "share", SHARES - by),
+                                               [SHARE] * (by > 0.2))
+       for slope in SLOPES for by in (0.23, 0.17)},
+    "half": (put("simulated", (0.45, 0.1)), [MOST]), "fast": (put("simulated", (0.9, 1.1)), [SLOW]),
+    # 150 of 400 are left, 5 standard errors below half
+    "left": (lambda result: result._replace(slopes={
+        slope: found._replace(left=np.repeat([0.6, 0.1], [250, 150]))
+        for slope, found in result.slopes.items()}), [LEFT]),
+}
+
+
+def test_one_quantity_moved_and_no_other_claim_differs():
+    check_moves(fig4, made_up(), MOVED)
 
 
 @pytest.mark.parametrize("slope", SLOPES)
 def test_what_depends_on_the_slope_is_not_specified(slope):
-    result = made_up()
-    result.slopes[slope].left[:250] = 0.6  # 150 of 400 are left, 5 standard errors below half
-    found = verdicts(fig4, result)
+    found = verdicts(fig4, measured(slope, "left", [0.6] * 250)(made_up()))
     assert found.pop(LEFT) == "not specified"
-    assert set(found.values()) == {"agrees"}
-    for values in result.slopes.values():
-        values.left[:250] = 0.6
-    assert verdicts(fig4, result)[LEFT] == "every setting differs"
-
-
-@pytest.mark.parametrize(("simulated", "what"), [((0.45, 0.1), MOST), ((0.9, 1.1), SLOW)])
-def test_simulated_data_that_are_others_change_their_claim(simulated, what):
-    assert set(verdicts(fig4, made_up()).values()) == {"agrees"}
-    found = verdicts(fig4, made_up()._replace(simulated=simulated))
-    assert found.pop(what) == "differs"
     assert set(found.values()) == {"agrees"}
 
 
@@ -158,4 +155,3 @@ def test_the_region_of_R_0_and_the_derivatives_are_in_their_places():
             for curve, of in zip(curves, (model, parts.R_0, parts.R_1), strict=True):
                 assert curve.get_xdata()[end] == pytest.approx(q[j], rel=1e-12)
                 assert curve.get_ydata()[end] == pytest.approx(grad_U(q, of)[j], rel=1e-9)
-    plt.close("all")

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from algorithms.shahbaba_split_hmc import split_data
+from conftest import Given
 from judging import disagreeing, read_table, verdicts
-from made_up_chains import five, off
+from made_up_chains import five
 from models.interface import U, case_entropy, hessian
 from reproduce.beyond import shahbaba_multinomial as script
 from reproduce.beyond.rivals.moments import as_one, distance, reliability, row_of
@@ -46,12 +47,9 @@ def test_R_0_has_the_cases_of_the_largest_scores_and_by_entropy_is_the_algorithm
     assert U(fit.q_hat, parts.R_0) + U(fit.q_hat, parts.R_1) == pytest.approx(
         U(fit.q_hat, model), rel=1e-14)
     assert (parts.R_1.precision == 0).all() and (parts.R_0.precision == model.precision).all()
-    model, fit = small
     ours, theirs = multinomial.split("CTG", "entropy", 0.3), split_data(model, fit.q_hat, 0.3)
     np.testing.assert_array_equal(ours.cases, theirs.cases)
     assert ours.fraction == theirs.fraction == 0.3
-    for q in (fit.q_hat, np.ones(fit.w.size)):
-        assert U(q, ours.R_0) == U(q, theirs.R_0) and U(q, ours.R_1) == U(q, theirs.R_1)
 
 
 def test_scores(small):
@@ -83,7 +81,6 @@ def test_frequencies_scales_of_steps_and_the_length_of_a_trajectory(small, monke
     # the cases of R_1 are certain at the mode
     rest = multinomial.split("CTG", "entropy", 0.8).R_1
     assert multinomial.frequency(rest, at) > frequencies(rest, at[:1])[0]
-    model, fit = small
     plans = {method: multinomial.plan("CTG", method) for method in METHODS}
     assert plans["HMC"]["scale"] == pytest.approx(
         2 / max(frequencies(model, multinomial.points("CTG"))), rel=1e-12)
@@ -176,14 +173,10 @@ def test_a_row_has_chains_of_their_own_without_their_first_transitions(small, mo
 
 
 def test_chains_start_at_the_first_draw_which_is_of_the_normal_approximation(small, monkeypatch):
-    _, fit = small
-    rng = np.random.default_rng(0)
-    q = np.array([multinomial.draw(fit, rng) for _ in range(4000)])
-    z = (q - fit.q_hat) @ fit.Z * fit.w
-    # 45 variances and covariances of 4000: 4.5 standard errors of at most sqrt(2 / 4000)
-    np.testing.assert_allclose(np.cov(z.T), np.eye(9), rtol=0, atol=0.1)
-    assert np.abs(z.mean(0)).max() < 0.07
     model, fit = small
+    A = np.array([multinomial.draw(fit, Given(e)) - fit.q_hat for e in np.eye(9)])
+    # rounding, of a matrix with a condition of 3e3
+    np.testing.assert_allclose(A.T @ A @ hessian(fit.q_hat, model), np.eye(9), rtol=0, atol=1e-10)
     seen = []
     monkeypatch.setattr(multinomial, "transitions", lambda *arguments: seen.append(arguments))
     for method, f in (("HMC", 0.0), ("data, gradient", 0.25)):
@@ -228,11 +221,7 @@ def test_an_order_that_nothing_predicts_is_no_claim_and_in_the_table(name):
 
 def test_what_differs_or_is_not_believed_is_told():
     result = made_up()
-    # of eight numbers the largest is above 4.47 as rarely as one is above 4
-    for z, apart in ((4.6, True), (4.3, False)):
-        result["CTG", ENTROPY] |= {"together": off(five(), "sd", z)}
-        assert disagreeing(script, result) == ({f"CTG, {ENTROPY}: {AGAINST}"} if apart else set())
-    result, what = made_up(), f"CTG, {RANDOM}: {AGAINST}"
+    what = f"CTG, {RANDOM}: {AGAINST}"
     result["CTG", RANDOM] |= {"believed": False}
     assert disagreeing(script, result) == {what} and verdicts(script, result)[what] == UNMADE
     found = row(result, "CTG", RANDOM)

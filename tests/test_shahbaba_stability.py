@@ -1,15 +1,12 @@
 """The script on the stability limits of Split HMC: its estimates, its claims, what it runs."""
 
-from functools import partial
-
 import numpy as np
 import pytest
 
 import studies
-from judging import disagreeing, read_table
+from judging import check_moves, put, read_table
 from models.interface import hessian
 from reproduce.beyond import shahbaba_stability as stability
-from reproduce.harness.style import plt
 from reproduce.shahbaba import chains
 from reproduce.shahbaba.printed import PROBLEMS, step
 
@@ -32,59 +29,47 @@ def spread(x):
     return x * np.linspace(0.9, 1.1, 100)
 
 
-changed = partial(disagreeing, stability)
+def errors(method, factor, x):
+    """Make a function that lets the energy errors at a step be near x."""
+    return put("errors", method, stability.times(method, factor), spread(x))
 
 
-def test_a_frequency_that_is_another_changes_its_claim():
-    limit = "HMC: stability limit x w / 2, by the eigenvalues of A"
-    for key, value, what in (
-            ("limit", 0.02 * (1 + 2e-6), limit), ("limit", 0.02 * (1 - 2e-6), limit),
-            ("w", 100.001, limit),
-            ("w_0", 181.0, "data: inner step x w_0 / 2")):  # 0.1 / 9 x 180 / 2 = 1
-        assert changed(made_up() | {key: value}) == {what}
+def drop_and_rise(method):
+    """Return what the claims about a step beyond the paper's and a shorter one are called."""
+    beyond = f"{stability.FURTHER[method]} x"
+    return [f"{method}: acceptance, 0.8 x the paper's step - {beyond}",
+            f"{method}: log median |energy error|, {beyond} the paper's step - 0.8 x"]
 
 
-def test_only_a_growth_of_the_normal_approximation_at_the_mode_changes_its_claim():
-    for method in stability.PAPER:
-        result = made_up()
-        result["theory"][method]["mode"] = [0.0, 0.0, 2e-5]
-        assert changed(result) == (
-            {"normal: growth exponent at the mode, largest over the steps"}
-            if method == "normal" else set())
-
-
-def moved(method, factor, x):
-    """Return the claims that change if the energy errors at a step are near x."""
-    result = made_up()
-    result["errors"][method][stability.times(method, factor)] = spread(x)
-    return changed(result)
-
-
-def drop(method):
-    return f"{method}: acceptance, 0.8 x the paper's step - {stability.FURTHER[method]} x"
-
-
-def rise(method):
-    return (f"{method}: log median |energy error|, {stability.FURTHER[method]} x the paper's step"
-            " - 0.8 x")
-
-
-@pytest.mark.parametrize("method", stability.PAPER)
-def test_energy_errors_that_are_others_change_their_claims(method):
-    assert changed(made_up()) == set()
-    past, beyond = ("normal: acceptance, 1.4 x the paper's step - 1.1 x",
-                    "HMC: acceptance beyond the limit")
-    own = {"normal": {past}, "HMC": {beyond}, "data": set()}[method]
-    # no error beyond: accepted like the shorter steps, or more
-    assert moved(method, stability.FURTHER[method], 0.01) == {drop(method), rise(method)} | own
-    # an error of 20 at shorter steps
-    assert moved(method, 0.8, 20.0) == {drop(method), rise(method)}
+LIMIT, INNER = "HMC: stability limit x w / 2, by the eigenvalues of A", "data: inner step x w_0 / 2"
+PAST, BEYOND = ("normal: acceptance, 1.4 x the paper's step - 1.1 x",
+                "HMC: acceptance beyond the limit")
+AT_THE_MODE = "normal: growth exponent at the mode, largest over the steps"
+MOVED = {
+    **{f"{key} is {value}": (put(key, value), [what]) for key, value, what in (
+        ("limit", 0.02 * (1 + 2e-6), LIMIT), ("limit", 0.02 * (1 - 2e-6), LIMIT),
+        ("w", 100.001, LIMIT), ("w_0", 181.0, INNER))},  # 0.1 / 9 x 180 / 2 = 1
+    **{f"{method} grows at the mode": (put("theory", method, "mode", [0.0, 0.0, 2e-5]),
+                                       [AT_THE_MODE] * (method == "normal"))
+       for method in stability.PAPER},
+    # accepted like the shorter steps, or more
+    **{f"{method}, no error beyond": (errors(method, stability.FURTHER[method], 0.01), [
+        *drop_and_rise(method), *{"normal": [PAST], "HMC": [BEYOND], "data": []}[method]])
+       for method in stability.PAPER},
+    **{f"{method}, large errors at shorter steps": (errors(method, 0.8, 20.0),
+                                                    drop_and_rise(method))
+       for method in stability.PAPER},
     # no claim is about the paper's step without its jitter
-    assert moved(method, 1.0, 0.5) == set()
-    if method == "normal":  # nothing is accepted past the resonance
-        assert moved("normal", 1.4, 20.0) == {past}
-    if method == "HMC":  # beyond the limit one in twenty may be: exp(-3.1) = 0.045, 0.061
-        assert moved("HMC", 1.4, 3.1) == set() and moved("HMC", 1.4, 2.8) == {beyond}
+    **{f"{method}, the paper's step": (errors(method, 1.0, 0.5), []) for method in stability.PAPER},
+    "nothing is accepted past the resonance": (errors("normal", 1.4, 20.0), [PAST]),
+    # one in twenty may be: exp(-3.1) = 0.045, exp(-2.8) = 0.061
+    "few are accepted beyond the limit": (errors("HMC", 1.4, 3.1), []),
+    "too many are": (errors("HMC", 1.4, 2.8), [BEYOND]),
+}
+
+
+def test_one_quantity_moved_and_no_other_claim_differs():
+    check_moves(stability, made_up(), MOVED)
 
 
 def test_rates_medians_and_growth_by_hand():
@@ -159,8 +144,6 @@ def test_hessians_are_of_the_whole_and_its_parts_and_growth_is_over_a_trajectory
 
 
 class Recorder(studies.Recorder):
-    """Computes in this process."""
-
     def made(self, function, tasks):
         return [function(**{k: v for k, v in task.items() if k != "cost"}) for task in tasks]
 
@@ -226,4 +209,3 @@ def test_each_line_of_the_figure_is_in_its_place():
                              if line.get_linestyle() == style] for style in ("--", "-")}
             assert found["--"] == [paper[method]]
             assert found["-"] == pytest.approx(marks[method], rel=1e-12)
-    plt.close("all")

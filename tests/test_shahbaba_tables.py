@@ -8,7 +8,7 @@ from made_up_chains import of_table
 from reproduce import shahbaba_table1 as table1
 from reproduce import shahbaba_table2 as table2
 from reproduce.harness.claims import Measured
-from reproduce.harness.style import mathematics, plt
+from reproduce.harness.style import mathematics
 from reproduce.shahbaba.chains import ALL, AUTHORS
 from reproduce.shahbaba.printed import METHODS, PROBLEMS, number, sentence
 
@@ -112,7 +112,6 @@ def test_table_1_and_its_figure_show_the_paper_and_all_data_sets(first):
     circles = [line.get_xdata()[0] for line in table1.figure(result).axes[0].lines
                if line.get_markerfacecolor() == "none"]  # tau x g, where g is 20
     assert sorted(circles) == pytest.approx(sorted([20.0, 40.0, 60.0, 80.0] * 3))
-    plt.close("all")
 
 
 def test_table_2_and_its_figure_have_a_block_for_each_problem(second):
@@ -124,7 +123,6 @@ def test_table_2_and_its_figure_have_a_block_for_each_problem(second):
     shown = [label.get_text() for label in table2.figure(second[1]).axes[0].get_yticklabels()]
     assert shown == [mathematics(label) for name in SETS[:3]
                      for label in (f"{name}: HMC", *ALL[1:])]
-    plt.close("all")
 
 
 def test_the_differences_that_are_known_and_no_other():

@@ -9,7 +9,6 @@ from judging import verdicts
 from models.logistic_regression import chain_log_likelihood
 from reproduce.beyond import shahbaba_tau_beta as script
 from reproduce.harness.claims import Measured
-from reproduce.harness.style import plt
 from reproduce.shahbaba import chains
 from reproduce.shahbaba.chains import AUTHORS
 from reproduce.shahbaba.printed import METHODS, PROBLEMS, number
@@ -98,4 +97,3 @@ def test_the_figure_has_every_number():
     np.testing.assert_allclose(np.log(ends.get_segments()[0][:, 0] / 2), [-2 * se, 2 * se])
     named = {mark.get_label(): mark.get_color() for mark in ax.figure.legends[0].legend_handles}
     assert named[r"the sum of squares of $\alpha$ and $\beta$"] == point.get_color()
-    plt.close("all")

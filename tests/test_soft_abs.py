@@ -1,15 +1,10 @@
 """models/soft_abs.py: the smooth absolute value, the metric and its derivatives."""
 
-
 import mpmath
 import numpy as np
 import pytest
 
-from algorithms.generalised_leapfrog import (
-    generalised_leapfrog,
-    geometry,
-    metric_factor,
-)
+from algorithms.generalised_leapfrog import generalised_leapfrog, geometry, metric_factor
 from differences import differences
 from models.funnel import Funnel
 from models.interface import hessian, metric, metric_gradient
@@ -20,8 +15,6 @@ FUNNEL = Funnel.from_size(4)
 BOTH_WAYS = (0.7, -0.4, 0.3, 1.1, 0.6)  # a determinant below 0: eigenvalues of both signs
 # three of the eigenvalues are e^v at every point; where x = 0 and e^v = 1/9 all five are
 DEGENERATE = (0.0, 0.0, 0.0, 0.0, -np.log(9))
-
-
 Z = [0.0, 1e-300, 1e-8, 0.0099, 0.0101, 0.3, 1.0, 4.0, 18.0, 25.0, 1e6, 1e300]
 
 
@@ -63,11 +56,6 @@ def test_divided_differences_near_and_far(b, gap):
     assert divided_difference(b, a) == pytest.approx(difference, rel=0, abs=1e-11)
 
 
-def test_the_confluent_limit_is_the_slope():
-    for z in (0.0, 1e-3, 0.7, -2.0, 1e6):
-        assert divided_difference(z, z) == slope(z)
-
-
 @pytest.mark.parametrize("alpha", [0.1, 1.0, 30.0, 1e6, 1e300])
 def test_metric_is_the_function_of_the_hessian(alpha):
     q = np.array(BOTH_WAYS)
@@ -83,8 +71,7 @@ def test_metric_is_the_function_of_the_hessian(alpha):
 
 @pytest.mark.parametrize("alpha", [0.5, 3.0, 1e3])
 @pytest.mark.parametrize("q", [BOTH_WAYS, DEGENERATE, (0.0, 0.0, 0.0, 0.0, 0.3),
-                               (1e-9, 0.0, 0.0, 0.0, -np.log(9)), (0.3, 0.3, 0.3, 0.3, -2.0)],
-                         ids=["both ways", "degenerate", "two values", "nearly", "small"])
+                               (1e-9, 0.0, 0.0, 0.0, -np.log(9)), (0.3, 0.3, 0.3, 0.3, -2.0)])
 def test_derivatives_of_the_metric_against_differences(q, alpha):
     q, model = np.array(q), SoftAbs.from_model(FUNNEL, alpha)
     # h^2 times third derivatives of G, which grow with alpha^2 where an eigenvalue is near 0: none

@@ -48,11 +48,6 @@ def test_the_change_of_coordinates_is_orthogonal_and_has_its_inverse(d):
     np.testing.assert_allclose(back, Q, rtol=0, atol=EXACT)
 
 
-def test_the_blocks_of_32_by_32_have_the_sizes_of_the_table():
-    blocks = blocks_of(covariance(32)[0])
-    assert [len(block) for block in blocks] == [136, 120, 136, 120, 256]
-
-
 @pytest.mark.parametrize("d", SIZES)
 def test_factor_solves_products_and_determinants_are_those_of_the_matrix(d):
     c, S = covariance(d)

@@ -112,7 +112,7 @@ def test_a_pilot_by_hand(blocks):
 
 
 def test_pilots_are_drawn_at_their_mean_rate_and_worst_ess_per_cost():
-    fig, ax = plt.subplots()
+    _, ax = plt.subplots()
     comparison.draw_pilots(ax, {"one": [made("", [0.6, 0.8], [4, 3, 2, 9], 5.0)],
                      "two": [made("", [0.9], [9, 9, 9, 7], 2.0), made("", [0.1], [1] * 4)]},
                 "1000 gradients", 1e3)
@@ -122,7 +122,6 @@ def test_pilots_are_drawn_at_their_mean_rate_and_worst_ess_per_cost():
     (band,) = ax.patches
     ends = np.ptp(np.array(band.get_extents().transformed(ax.transData.inverted())), axis=0)
     assert ends[0] == pytest.approx(ACCEPTANCE[1] - ACCEPTANCE[0])
-    plt.close(fig)
 
 
 @pytest.mark.parametrize("table", [table1, table2, table3, table4], ids=lambda table: table.NAME)

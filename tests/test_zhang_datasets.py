@@ -4,7 +4,6 @@ import hashlib
 import io
 
 import numpy as np
-import pooch
 import pytest
 import scipy.io
 
@@ -36,7 +35,7 @@ def german(rng):
 
 
 @pytest.fixture
-def place(tmp_path, monkeypatch):
+def place(tmp_path, monkeypatch, nowhere):
     """Make three small files in the formats of the originals, the only ones; return the folder."""
     folder, rng = tmp_path / "given", np.random.default_rng(3)
     folder.mkdir()
@@ -50,9 +49,6 @@ def place(tmp_path, monkeypatch):
                hashlib.sha256((folder / name).read_bytes()).hexdigest()) for name in LOADERS})
     monkeypatch.setattr(datasets, "PURPOSES", {0: 4, 10: 8})
     monkeypatch.setattr(datasets, "GOOD", 9)
-    monkeypatch.setattr(pooch, "os_cache", lambda name: tmp_path / "cache" / name)
-    monkeypatch.setenv("no_proxy", "*")
-    monkeypatch.delenv("PAPERS_DATA", raising=False)
     return folder
 
 
@@ -131,11 +127,6 @@ def test_simulated_counts_follow_the_field_and_the_field_its_covariance(distance
     np.testing.assert_array_equal(found.y.ravel(), rng.poisson(np.exp(x) / 64))
 
 
-def test_there_is_no_other_distance():
-    with pytest.raises(ValueError, match="distance must be 'unit' or 'pixel', not 'metre'"):
-        datasets.simulated_cox(4, 1, "metre")
-
-
 @pytest.mark.parametrize("made", [
     lambda: datasets.simulated_credit(3), lambda: datasets.simulated_volatility(50, 4),
     lambda: datasets.simulated_cox(5, 2, "pixel")], ids=["credit", "volatility", "Cox"])
@@ -147,11 +138,13 @@ def test_a_simulated_data_set_is_made_again_by_its_name(made):
         np.testing.assert_array_equal(a, b)
 
 
-@pytest.mark.parametrize("name", ["", "German credit", "simulated Cox process, 3 x 4, unit, seed 1",
-                                  "simulated volatility, T = x, seed 1"])
-def test_a_name_that_is_none_is_refused(name):
-    with pytest.raises(ValueError, match="name must be one of"):
-        datasets.load(name)
+def test_a_name_that_is_none_and_another_distance_are_refused():
+    for name in ("", "German credit", "simulated Cox process, 3 x 4, unit, seed 1",
+                 "simulated volatility, T = x, seed 1"):
+        with pytest.raises(ValueError, match="name must be one of"):
+            datasets.load(name)
+    with pytest.raises(ValueError, match="distance must be 'unit' or 'pixel', not 'metre'"):
+        datasets.simulated_cox(4, 1, "metre")
 
 
 def test_the_real_files_are_what_they_should_be(real):

@@ -8,7 +8,6 @@ from judging import check_moves, multiplied
 from models.funnel import Funnel
 from models.interface import U, grad_U, hessian
 from reproduce import zhang_fig1 as fig1
-from reproduce.harness.style import plt
 from reproduce.zhang.funnel import exact_draw
 from reproduce.zhang.printed import HMC, SSHMC
 
@@ -79,7 +78,6 @@ def test_the_figure_has_a_method_a_column():
     np.testing.assert_array_equal(axes[1, 2].get_lines()[0].get_xdata(), [0, 1, 2])  # v
     assert axes[1, 0].get_xlabel() == "$v$" and axes[1, 0].get_ylabel() == "$x_1$"
     assert len({ax.get_ylim() for ax in axes[0]}) == 1
-    plt.close(fig)
 
 
 def test_hmc_takes_leapfrogs_and_records_one_of_every():

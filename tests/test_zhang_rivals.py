@@ -18,10 +18,10 @@ from models.log_gaussian_cox import LogGaussianCox
 from models.non_centred import NonCentred
 from models.stochastic_volatility import StochasticVolatility
 from reproduce.beyond import zhang_rivals as script
+from reproduce.beyond.rivals import comparison_problems
 from reproduce.beyond.rivals.moments import moments, pool, worst
 from reproduce.beyond.rivals.rows import PER
 from reproduce.harness.claims import Measured
-from reproduce.harness.style import plt
 from reproduce.zhang import rivals as room
 from reproduce.zhang.datasets import Cases
 from reproduce.zhang.printed import GIBBS, HMC, SSHMC
@@ -105,7 +105,6 @@ def test_what_is_not_believed_has_no_number():
     for each in result.values():  # as after a run of a few draws
         each["believed"] = False
     assert script.table(result).count("not believed") == len(script.RUNS)
-    plt.close(script.figure(result))
 
 
 def test_each_point_of_the_figure_is_in_its_panel_and_of_its_method():
@@ -131,7 +130,6 @@ def test_each_point_of_the_figure_is_in_its_panel_and_of_its_method():
         bars = [line.get_ydata() for line in ax.get_lines() if line.get_marker() == "None"]
         se = 0.05 if per == "per gradient" else 0.1
         np.testing.assert_allclose([np.log(high / low) for low, high in bars], 4 * se)
-    plt.close(fig)
 
 
 class Recorder(studies.Recorder):
@@ -259,13 +257,15 @@ def test_a_row_has_a_chain_of_each_seed():
                                    "gradients": more["gradients"] * 1.2}, rel=1e-9)
 
 
-def test_the_clock_is_of_a_unit_of_work(monkeypatch):
+@pytest.mark.parametrize(("where", "row"), [
+    (room, ["funnel", None, SSHMC, {}]), (comparison_problems, ["digits", 6, SSHMC, []])])
+def test_the_clock_is_of_a_unit_of_work(where, row, monkeypatch):
     ticks = iter(np.arange(100.0) * 6)
-    monkeypatch.setattr(room.time, "thread_time", lambda: next(ticks))
-    monkeypatch.setattr(room, "one_chain", lambda name, which, method, setting, n, burn_in, rng: (
+    monkeypatch.setattr(where.time, "thread_time", lambda: next(ticks))
+    monkeypatch.setattr(where, "one_chain", lambda name, which, method, setting, n, burn_in, *_: (
         None, {"gradients": 2.0 * n, "set_up": 1.0 * burn_in}))
-    rows = {"a": ["funnel", None, SSHMC, {}, 4], "b": ["funnel", None, SSHMC, {}, 1]}
-    assert room.clock(rows, 2) == {"seconds": {"a": [0.5, 0.5], "b": [2.0, 2.0]}}
+    assert where.clock({"a": [*row, 4], "b": [*row, 1]}, 2) == {
+        "seconds": {"a": [0.5, 0.5], "b": [2.0, 2.0]}}
 
 
 @pytest.mark.parametrize("method", [CENTRED, NON_CENTRED, RESCALED])
@@ -311,9 +311,6 @@ def test_the_librarys_draws_have_the_mean_of_polya_gamma_variables_and_chains_re
     omega = room.draw(np.full(40_000, -4.0), np.random.default_rng(1))
     # Polson, Scott and Windle 2013, Section 2; 4 standard errors
     assert abs(omega.mean() - np.tanh(2.0) / 8) < 4 * omega.std() / 200
-    squares = (omega - np.tanh(2.0) / 8) ** 2
-    variance = (np.sinh(4.0) - 4.0) / (4 * 4.0**3 * np.cosh(2.0) ** 2)
-    assert abs(squares.mean() - variance) < 4 * squares.std() / 200
     which = room.problem("credit", NAMES["credit"])
     (one, of_one), (again, _), (other, _) = (
         room.one_chain("credit", which, POLYA, {"w": 0.6}, 5, 1, np.random.default_rng(seed))
@@ -351,13 +348,8 @@ def test_the_density_is_that_of_the_model_times_the_jacobian(n, phi):
         dense(n, phi))
     x = np.linalg.solve(L.T, z)
     expected = U(np.append(x, phi), model) + np.log(np.diag(L)).sum()
-    assert U(np.append(z, phi), Rescaled(model)) == pytest.approx(expected, rel=1e-11)
-
-
-@each
-def test_gradient_against_differences(n, phi):
-    model = Rescaled(StochasticVolatility.from_data(RNG.standard_normal(n)))
-    q = np.append(RNG.standard_normal(n), phi)
+    model, q = Rescaled(model), np.append(z, phi)
+    assert U(q, model) == pytest.approx(expected, rel=1e-11)
     numeric = differences(lambda q: U(q, model), q)
     # h^4 / 30 = 3e-14 times fifth derivatives, and rounding of 1e-13 U
     np.testing.assert_allclose(grad_U(q, model), numeric, rtol=0, atol=1e-9 * np.abs(

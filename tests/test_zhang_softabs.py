@@ -7,7 +7,6 @@ import studies
 from judging import read_table, replaced, verdicts
 from reproduce.beyond import zhang_softabs as softabs
 from reproduce.harness.claims import BUDGETS, Measured
-from reproduce.harness.style import plt
 from reproduce.zhang.printed import SSHMC
 
 SOFT = softabs.SOFT
@@ -51,13 +50,6 @@ def test_one_quantity_moved_and_no_other_claim_differs(name):
     *change, wanted = MOVED[name]
     found = verdicts(softabs, replaced(made_up(3e5), *change))
     assert {what for what in found if found[what] == "differs"} == set(wanted)
-
-
-def test_the_best_number_of_steps_counts():
-    result = made_up()
-    assert softabs.best_efficiency(result, SSHMC).value == pytest.approx(0.4 / 200, rel=1e-12)
-    assert softabs.best_efficiency(result, SOFT).value == pytest.approx(0.024 / 12, rel=1e-12)
-    assert softabs.log_ess_per_second(result).value == pytest.approx(np.log(1000), rel=1e-12)
 
 
 def test_effective_draws_of_an_autoregression():
@@ -136,4 +128,3 @@ def test_the_table_and_the_figure():
         assert point.get_ydata() == pytest.approx(draws, rel=1e-12)  # per 1000 steps
         np.testing.assert_allclose([each[:, 1] for each in ends.get_segments()],
                                    np.outer(draws, [0.96, 1.04]), rtol=1e-12)
-    plt.close(fig)

@@ -168,9 +168,6 @@ def test_algorithm_1_is_the_general_step_with_one_leapfrog_of_each_and_one_eps(m
     assert 0 < accepted < 50
 
 
-# The departures: each of these tests fails for the printed version
-
-
 @departs(1, -1)
 def test_equation_5_the_sign_of_the_log_determinant(sign):
     for model, point in PROBLEMS.values():
