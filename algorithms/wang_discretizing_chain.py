@@ -98,7 +98,7 @@ def whole_chain_step(x, pi, pi_star, move, r, s, K, rng):
         #     theirs  k' in {0, ..., K - 1}; silent about what is done where k + s or k - s is not
         #     ours    such a move is rejected
         #     why     the proposal stays symmetric; with an infinite K there is none
-        #     test    test_proofs.py::test_a_chain_of_any_length_simulated_as_a_whole_is_exact
+        #     test    a label
         k_ = k + s if rng.random() < 0.5 else k - s
         # 7   k <- k' with probability min(1, [pi(x_k') / pi*(x_k')] / [pi(x_k) / pi*(x_k)]);
         #         the ratio is (13)

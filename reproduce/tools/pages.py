@@ -9,6 +9,7 @@ Writes  figures/index.html, figures/<author>.html, figures/laboratory.html, figu
 A page is one file that needs no server and no network; its pictures are the .png beside it.
 """
 
+import argparse
 import json
 import re
 import sys
@@ -159,4 +160,5 @@ def pseudocode(text, symbol):
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(description=__doc__.splitlines()[0]).parse_args()  # there is no option
     sys.exit(main())
