@@ -163,8 +163,7 @@ def sshmc_step(theta, phi, model, eps, L, rng):
              - hamiltonian(theta, phi, r_theta, r_phi, model))
     if u < min(1.0, np.exp(-error)) and np.isfinite(error):
         # 9   (theta', phi', r_theta', r_phi') <- (theta^(L eps), phi^(L eps), ...)
-        # ours: line 13 does not return the momenta
-        theta_, phi_, accepted = theta_l, phi_l, True
+        theta_, phi_, accepted = theta_l, phi_l, True  # line 13 does not return the momenta
     # 10  else
     else:
         # 11  (theta', phi', r_theta', r_phi') <- (theta, phi, r_theta, r_phi)
