@@ -542,6 +542,8 @@ def test_the_ends_of_an_interval_are_taken(name):
     (CLASSES._replace(K=1), r"K must be a whole number of at least 2"),
     (REGRESSION._replace(group=np.array([0, 2])), r"group must hold numbers of the 2 lengths"),
     (REGRESSION._replace(c2=-1.0), r"c2 must be a finite number in \[0, inf\)"),
+    *((NORMAL._replace(precision=scale * NORMAL.precision), "precision must be positive definite")
+      for scale in (-1.0, 0.0)),
     (GPEigen(REGRESSION, N + 1), r"m must be at most the number of cases, 6, not 7"),
     (GPEigen(REGRESSION, 0), r"m must be a whole number of at least 1"),
     (GPSpectral(REGRESSION), r"whole must have one length, .* not 2"),

@@ -115,7 +115,7 @@ interface.U.implementations[Returns] = lambda q, model: model.what
     (np.ones(2), "a number", "returns ndarray, not a float", "return a number, not array"),
     ((1.0, 2.0), "a number", "returns tuple, not a float", "return a number, not (1.0, 2.0)"),
     (None, "a number", "returns NoneType, not a float", "return a number, not None"),
-    (np.inf, "a finite number", "", "is finite")])
+    (np.inf, "a finite number", "", "is finite"), (np.nan, "a finite number", "", "is finite")])
 def test_an_energy_that_is_no_finite_number_is_named(what, compared_with, note, said):
     (row,) = off(Returns(what), np.ones(2))
     assert (row.function, row.compared_with, row.note) == ("U", compared_with, note)
