@@ -287,8 +287,9 @@ def test_nuts_goes_on_with_the_step_and_the_mass_of_its_warm_up(capsys):
     np.testing.assert_allclose(made.acceptance, [c.rates[10:].mean() for c in found.chains])
     np.testing.assert_allclose(made.e_bfmi, [c.e_bfmi for c in found.after(10).chains])
     assert found.after(58).chains[0].mass.variances.shape == (2,)
-    assert found.statistics["tree_depth"].shape == (2, 60)
-    np.testing.assert_array_equal(found.statistics["lp"][1], -found.chains[1].energies)
+    for name, values in (("tree_depth", found.chains[1].depths), ("lp", -found.chains[1].energies),
+                         ("n_steps", found.chains[1].gradients)):
+        np.testing.assert_array_equal(found.statistics[name][1], values)
 
 
 def test_any_other_sampler_is_run_in_one_piece(monkeypatch):
@@ -306,12 +307,11 @@ class Crooked(NamedTuple):
 
 
 class NoGradient(NamedTuple):
-    """A normal density without a gradient."""
+    """Another one, without a gradient."""
 
 
 grad_U.implementations[Crooked] = lambda q, model: model.slope * q
-for kind in (Crooked, NoGradient):
-    U.implementations[kind] = lambda q, model: q @ q / 2
+U.implementations |= dict.fromkeys((Crooked, NoGradient), lambda q, model: q @ q / 2)
 
 
 @pytest.mark.parametrize("model, said", [
@@ -472,12 +472,6 @@ def test_a_summary_doubts(change, said):
     assert re.search(said, text), text
 
 
-def test_a_summary_of_chains_that_never_moved_says_to_shorten_the_step():
-    found = chains_of(np.zeros((4, 100, 2)), accepted=np.zeros(100, bool))
-    assert summary(found).doubts == (
-        "chain 0 has accepted no proposal; halve eps, and run it again",)
-
-
 def test_a_summary_counts_divergences_and_low_energy_changes():
     x = generator(6).standard_normal((4, 1000, 1))
     lost = np.where(np.arange(1000) < 3, [1001.0, np.inf, np.nan] * 333 + [0.0], 0.0)
@@ -485,6 +479,8 @@ def test_a_summary_counts_divergences_and_low_energy_changes():
     assert made.divergences == 12 and made.doubts[0].startswith(
         "12 trajectories diverged; halve eps, or take")
     np.testing.assert_array_equal(chains_of(x, energy_error=lost).statistics["diverging"].sum(1), 3)
+    one = np.where(np.arange(1000) < 1, np.inf, 0.0)
+    assert "1 trajectory diverged; halve eps" in str(summary(chains_of(x[:1], energy_error=one)))
     text = str(summary(chains_of(x, energy_error=lost)._replace(sampler=nuts)))
     assert "12 trajectories diverged; take a larger target, such as 0.95 or 0.99, or take" in text
     made = summary(chains_of(x, energies=np.linspace(0, 20, 1000)))
@@ -503,29 +499,23 @@ def test_more_than_a_hundredth_of_divergences_is_warned_of():
     runs.warn(chains_of(x, energy_error=np.where(np.arange(1000) < 10, np.inf, 0.0)))
 
 
-def test_a_variable_that_never_moves_is_doubted():
+def test_a_variable_that_never_moves_is_doubted_and_a_chain_is_to_have_a_shorter_step():
+    still = chains_of(np.zeros((4, 100, 2)), accepted=np.zeros(100, bool))
+    assert summary(still).doubts == (
+        "chain 0 has accepted no proposal; halve eps, and run it again",)
     x = generator(6).standard_normal((4, 1000, 2))
     x[:, :, 1] = 3.0
     assert [doubt[:31] for doubt in summary(chains_of(x)).doubts] == [
         "R-hat of q[1] is nan, above 1.0", *["the effective sample size of q["] * 2]
 
 
-def test_depths_and_gradients_have_their_own_names():
-    one = SimpleNamespace(samples=np.zeros((3, 1)), rates=np.ones(3), depths=np.array([1, 2, 3]),
-                          gradients=np.array([1, 3, 7]), divergent=np.zeros(3, bool))
-    statistics = Chains((one,), 3, None).statistics
-    assert statistics["tree_depth"].tolist() == [[1, 2, 3]]
-    assert statistics["n_steps"].tolist() == [[1, 3, 7]]
-
-
 def test_a_keyword_that_neither_takes_says_what_run_takes():
-    normal = Gaussian(np.zeros(2), np.eye(2))
     with pytest.raises(TypeError, match=r"run\(\) got .* 'cores'; it takes chains, jobs and bars"):
-        run(hmc, np.zeros(2), normal, 0.5, 5, 30, generator(), cores=4)
+        run(hmc, np.zeros(2), MODEL, 0.5, 5, 30, generator(), cores=4)
     with pytest.raises(TypeError, match=r"hmc\(\) got .* 'epss'; did you mean 'eps'"):
-        run(hmc, np.zeros(2), normal, epss=0.5, L=5, n=30, rng=generator())
+        run(hmc, np.zeros(2), MODEL, epss=0.5, L=5, n=30, rng=generator())
     with pytest.raises(ValueError, match="rng must be one that can spawn others"):
-        run(hmc, np.zeros(2), normal, 0.5, 5, 30,
+        run(hmc, np.zeros(2), MODEL, 0.5, 5, 30,
             np.random.Generator(np.random.RandomState(3)._bit_generator))
 
 
@@ -556,21 +546,14 @@ def test_blocks_that_are_accepted_one_by_one_have_one_statistic_a_draw():
     assert runs.same(found.model, Funnel.from_size(3)) and found.after(3).model is found.model
 
 
-def test_one_divergence_is_one_trajectory():
-    lost = np.where(np.arange(1000) < 1, np.inf, 0.0)
-    x = generator(6).standard_normal((1, 1000, 1))
-    assert "1 trajectory diverged; halve eps" in str(summary(chains_of(x, energy_error=lost)))
-
-
 def test_chains_are_pickled_without_a_model_that_cannot_be():
     class Own(NamedTuple):
         a: float
 
     found = Chains(tuple(map(Draws, generator(6).standard_normal((2, 20, 1)))), 20, hmc)
     assert pickle.loads(pickle.dumps(found._replace(model=Own(1.0)))).model is None
-    normal = Gaussian(np.zeros(2), np.eye(2))
-    copy = pickle.loads(pickle.dumps(found._replace(model=normal)))
-    assert runs.same(copy.model, normal) and copy.wanted == found.wanted
+    copy = pickle.loads(pickle.dumps(found._replace(model=MODEL)))
+    assert runs.same(copy.model, MODEL) and copy.wanted == found.wanted
     np.testing.assert_array_equal(copy.variables["q"], found.variables["q"])
 
 
