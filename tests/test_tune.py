@@ -17,15 +17,11 @@ NORMAL = Gaussian(np.zeros(10), np.eye(10))
 
 
 class Drawn(NamedTuple):
-    """What a made-up sampler returns."""
-
     samples: np.ndarray
     energy_error: np.ndarray
 
 
 class DrawnBlocks(NamedTuple):
-    """The same of two blocks."""
-
     theta: np.ndarray
     phi: np.ndarray
     energy_error: np.ndarray
@@ -99,7 +95,6 @@ def test_both_steps_of_a_hierarchical_model_are_found():
 
 def test_a_target_that_no_step_has_is_warned_of():
     def hopeless(q0, eps, n, rng):
-        """Accept nothing."""
         return Drawn(np.tile(q0, (n, 1)), np.full(n, np.inf))
 
     with pytest.warns(RuntimeWarning, match=r"the pilot accepts 0.00, not 0.8"):
@@ -117,30 +112,24 @@ def test_a_target_that_no_step_has_is_warned_of():
     (lambda: tune(hmc, np.zeros(10), NORMAL, eps=0.0, L=2, rng=np.random.default_rng(1)),
      "eps must be a finite number"),
     (lambda: tune(hmc, np.zeros(3), NORMAL, eps=0.1, L=2, rng=np.random.default_rng(1)), "q0 must"),
+    (lambda: tune(hmc, np.zeros(10), NORMAL, L=2, rng=None), "required argument: 'eps'"),
+    (lambda: tune(hmc, np.zeros(10), NORMAL, eps=0.1, L=2, rng=None, chains=4),
+     r"tune\(\) got .* 'chains'; it takes target, and what"),
 ])
 def test_a_wrong_argument_is_named(call, said):
-    with pytest.raises(ValueError, match=said):
+    with pytest.raises((ValueError, TypeError), match=said):
         call()
-
-
-def test_a_step_that_is_missing_is_named():
-    with pytest.raises(TypeError, match="eps"):
-        tune(hmc, np.zeros(10), NORMAL, L=2, rng=np.random.default_rng(1))
 
 
 def test_a_sampler_of_ones_own_is_tuned_or_refused_with_a_reason():
     def heated(q0, eps, n, rng, temp0=1.0):
-        """Accept with a probability that another argument ending in 0 decides."""
         return Drawn(np.tile(q0, (n, 1)), np.full(n, eps * temp0))
 
     tuned = tune(heated, np.zeros(1), 1.0, rng=None, temp0=2.0)
     assert abs(np.exp(-2 * tuned.steps["eps"]) - 0.8) < 0.02 and len(tuned.start) == 1
 
     def silent(q0, eps, n, rng):
-        """Tell no error."""
         return (np.tile(q0, (n, 1)),)
 
     with pytest.raises(ValueError, match="sampler must return energy_error"):
         tune(silent, np.zeros(1), 1.0, rng=None)
-    with pytest.raises(TypeError, match=r"tune\(\) got .* 'chains'; it takes target, and what"):
-        tune(hmc, np.zeros(10), NORMAL, eps=0.1, L=2, rng=np.random.default_rng(1), chains=4)
