@@ -67,8 +67,6 @@ print(sum(d.stats.cache_misses.total() for d in dispatchers))
 
 
 class Project:
-    """A folder with an algorithm, models and a cache."""
-
     def __init__(self, folder):
         self.folder, self.cache = folder, folder / "cache"
         self.write("algorithm.py", ALGORITHM)
@@ -112,7 +110,6 @@ class Project:
             assert keys[-1] not in {None, *keys[:-1]}, (name, text)
 
     def printed(self, *command):
-        """Return the lines that a process prints."""
         # Python's own cache would miss an edit within a second that does not change the length
         return subprocess.run(
             [sys.executable, "-B", *command], text=True, stdout=subprocess.PIPE, cwd=self.folder,
@@ -131,7 +128,6 @@ def project(tmp_path):
 
 
 def flipped(content):
-    """Flip a bit in the middle."""
     middle = len(content) // 2
     return content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1:]
 

@@ -1,7 +1,6 @@
 """The data sets of Split HMC: R's generator, the recipes, UCI's files, and what can go wrong."""
 
 import gzip
-import hashlib
 import io
 from importlib import import_module
 
@@ -13,12 +12,9 @@ from reproduce.harness.files import DataError
 from reproduce.harness.run import Settings
 from reproduce.shahbaba import datasets, simulated_classes
 from reproduce.shahbaba.printed import PROBLEMS
+from test_files import sha256
 
 CSV = "328e7c0bdae051d6a0c23085e254f25d161638192fbcab52715dca74f658c3d8"
-
-
-def sha256(content):
-    return hashlib.sha256(content).hexdigest()
 
 
 # R's generator
@@ -56,10 +52,7 @@ def test_bernoulli_is_the_inversion_of_rbinom():
     # set.seed(123); rbinom(10, 1, 0.5) in R
     np.testing.assert_array_equal(datasets.R(123).bernoulli(np.full(10, 0.5)),
                                   [0, 1, 0, 1, 1, 0, 1, 1, 1, 0])
-
-
-def test_bernoulli_draws_nothing_where_the_outcome_is_certain():
-    r = datasets.R(3)
+    r = datasets.R(3)  # which draws nothing where the outcome is certain
     np.testing.assert_array_equal(r.bernoulli(np.array([0.0, 1.0, 1.0, 0.0])), [0, 1, 1, 0])
     np.testing.assert_array_equal(r.uniform(2), datasets.R(3).uniform(2))
 
@@ -89,8 +82,7 @@ def test_a_seed_that_r_does_not_take_is_refused(seed):
 def test_the_simulated_data_follow_their_description():
     found = datasets.simulated_logistic()
     assert found.name == datasets.SIMULATED + "2011"
-    assert found.X.shape == (10_000, 100) and found.y.shape == (10_000,)
-    assert found.X.shape == (PROBLEMS["Simulated"].n, PROBLEMS["Simulated"].p)
+    assert found.X.shape == (10_000, 100) == (PROBLEMS["Simulated"].n, PROBLEMS["Simulated"].p)
     assert found.X.flags.c_contiguous
     assert set(np.unique(found.y)) == {0.0, 1.0}
     r = datasets.R(2011)

@@ -33,7 +33,6 @@ def halve(x, times=1):
 
 @njit
 def caller(x):
-    """Compiled code reaches the compiled function."""
     return halve(x, 2)
 
 

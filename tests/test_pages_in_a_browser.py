@@ -10,13 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from models.jit import ROOT
 from reproduce.harness import laboratory_page, page_layout
 from reproduce.harness.papers import PAPERS
+from test_companion_pages import FIGURES, NAMES
 
-FIGURES = ROOT / "figures"
-NAMES = ["index.html", *(f"{author}.html" for author in PAPERS), "laboratory.html",
-         "exercises.html"]
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium")
 
 

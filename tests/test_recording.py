@@ -1,9 +1,7 @@
 """Recorded runs: each ends where the compiled mirror does, and the tracer keeps what changed."""
 
 import json
-import os
 import re
-import subprocess
 import sys
 from functools import cache
 from importlib import import_module
@@ -12,6 +10,7 @@ import numba
 import numpy as np
 import pytest
 
+from conftest import python
 from models.jit import ROOT
 from reproduce.harness import recording
 from reproduce.harness.mirrors import departures, files_with_departures
@@ -35,11 +34,8 @@ def again():
     """What is recorded now, in a process in which nothing is compiled."""
     code = ("import json; from reproduce.tools.record import choose_papers, runs;"
             " print(json.dumps({author: runs(author) for author in choose_papers([])}))")
-    done = subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.PIPE,
-                          text=True, env={**os.environ, "NUMBA_DISABLE_JIT": "1",
-                                          "PYTHONPATH": str(ROOT)})
-    return {author: {run["name"]: run for run in found}
-            for author, found in json.loads(done.stdout).items()}
+    return {author: {run["name"]: run for run in found} for author, found in json.loads(
+        python("-c", code, NUMBA_DISABLE_JIT="1")).items()}
 
 
 @pytest.mark.parametrize(("author", "run"), RUNS, ids=IDS)
