@@ -32,7 +32,6 @@ sys.exit({status})
 
 
 def fakes(folder):
-    """List the fake scripts in a folder."""
     return papers.scripts(folders=(folder,))
 
 

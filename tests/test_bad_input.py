@@ -34,7 +34,7 @@ from algorithms.rivals.auxiliary_mixture import auxiliary_mixture
 from algorithms.rivals.bridge_sampling import bridge_sampling
 from algorithms.rivals.delayed_acceptance import delayed_acceptance
 from algorithms.rivals.dragging import dragging
-from algorithms.rivals.elliptical_slice import elliptical_slice
+from algorithms.rivals.elliptical_slice import Relative, elliptical_slice
 from algorithms.rivals.fitted_walk import fitted_walk, pilot
 from algorithms.rivals.polya_gamma_gibbs import polya_gamma_gibbs
 from algorithms.rivals.surrogate_slice import surrogate_slice
@@ -57,7 +57,7 @@ from models.gp_spectral import GPSpectral
 from models.gp_subset import GPSubset
 from models.gp_variational import GPVariational
 from models.hierarchical_gp_classification import HierarchicalGPClassification
-from models.hierarchical_logistic import HierarchicalLogistic, information
+from models.hierarchical_logistic import GroupGivenV, HierarchicalLogistic, information
 from models.jit import too_large
 from models.log_gaussian_cox import LogGaussianCox
 from models.logistic_regression import LogisticRegression
@@ -558,6 +558,8 @@ def test_the_ends_of_an_interval_are_taken(name):
       for starts in ([0, 4, 2, 6], [1, 2, 4, 6], [0, 2, 4, 5])),
     (GROUPS._replace(lam=0.0), r"lam must be a finite number in \(0, inf\)"),
     (GROUPS._replace(b=GROUPS.b - 1.0), r"b must be >= 0, but the smallest is -"),
+    (GroupGivenV(GROUPS, 3, 0.7), r"i must be less than the number of groups, 3"),
+    (Relative(NORMAL, np.zeros(2), np.eye(2)), "model must be of 2 variables"),
     (COX._replace(counts=np.arange(3.0)), r"counts must have shape \(4,\), .* not \(3,\)"),
     *((COX._replace(counts=np.array([0.0, 1.0, 2.0, wrong])), r"counts must be whole numbers >= 0")
       for wrong in (0.5, -1.0)),
@@ -633,7 +635,6 @@ def test_of_a_wrong_gradient_it_is_warned(name):
 
 
 def by_groups(**named):
-    """Make a logistic regression of three groups of two, with arguments of another value."""
     return call("HierarchicalLogistic", **{"curvature": "bound"} | named)
 
 
@@ -644,7 +645,6 @@ FAR = Gaussian(np.full(4, 1e200), np.eye(4))  # where its energy is not finite
 
 
 def part(cases):
-    """Return the logistic regression of some cases, without the prior."""
     return interface.select_cases(LOGISTIC, cases, 0.0)
 
 

@@ -55,7 +55,6 @@ RIGHT = Bowl(np.array([1.0, 2.0, 3.0]), 1.0, 1.0, False)
 
 
 def off(model, q):
-    """Return the rows that do not agree."""
     return [row for row in check_model(model, q).rows if not row.agrees]
 
 

@@ -48,7 +48,6 @@ def test_a_recorded_run_ends_where_the_compiled_mirror_does(author, run):
 
 
 def pieces(stored):
-    """Yield a run and its replays."""
     yield stored
     yield from stored["replays"]
 

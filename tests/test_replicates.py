@@ -92,7 +92,6 @@ def test_fresh_another_name_another_task_and_other_code_compute_again(log, monke
 
 
 def changed(change):
-    """Return a function that changes the record in a file."""
     def damage(text, _):
         record = json.loads(text)
         change(record)

@@ -52,7 +52,6 @@ PartitionName=all Nodes={host} Default=YES State=UP
 
 
 def free_ports():
-    """Return the numbers of two ports that nobody listens on."""
     with socket.socket() as one, socket.socket() as two:
         for each in (one, two):
             each.bind(("127.0.0.1", 0))
@@ -119,7 +118,6 @@ def run(experiment, cases):
 
 
 def jobs(printed):
-    """Return the numbers of the arrays that were submitted."""
     return re.findall(r"^round \d+ of \d+: job (\d+)$", printed, re.MULTILINE)
 
 

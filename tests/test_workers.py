@@ -28,7 +28,6 @@ def own_processes():
 
 
 def who(k):
-    """Return the number of the process, and `k`."""
     return os.getpid(), k
 
 
