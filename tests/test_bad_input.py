@@ -10,6 +10,7 @@ import inspect
 import re
 import sys
 from functools import reduce
+from importlib import import_module
 from typing import NamedTuple
 
 import numpy as np
@@ -58,7 +59,7 @@ from models.gp_subset import GPSubset
 from models.gp_variational import GPVariational
 from models.hierarchical_gp_classification import HierarchicalGPClassification
 from models.hierarchical_logistic import GroupGivenV, HierarchicalLogistic, information
-from models.jit import too_large
+from models.jit import ROOT, too_large
 from models.log_gaussian_cox import LogGaussianCox
 from models.logistic_regression import LogisticRegression
 from models.mixture import gaussian_mixture, mixture_draw
@@ -68,6 +69,7 @@ from models.non_centred_gp import NonCentredGP
 from models.soft_abs import SoftAbs
 from models.stochastic_volatility import StochasticVolatility
 from models.validate import LARGEST, annotations, array_of
+from reproduce.harness import papers
 
 
 def numbers(*shape):
@@ -254,6 +256,16 @@ def call(name, **change):
     function, arguments = CALLS[name]
     new = {"rng": rng()} if "rng" in inspect.signature(function).parameters else {}
     return function(**(arguments | new | change))
+
+
+def test_every_compiled_function_that_is_public_is_called_here():
+    called = {id(function) for function, _ in CALLS.values()}
+    paths = [path for folder in ("algorithms", "models") for path in (ROOT / folder).rglob("*.py")]
+    for module in map(import_module, map(papers.module, paths)):
+        for name, function in vars(module).items():
+            if hasattr(function, "compiled") and function.__module__ == module.__name__:
+                assert id(function) in called and function.__name__ == name
+                assert inspect.signature(function) == inspect.signature(function.check)
 
 
 def strided(a):

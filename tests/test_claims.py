@@ -207,22 +207,14 @@ def test_a_joint_test_of_a_scan_takes_one_setting_for_all():
     assert found.note == "chi-squared 10.0 of 2; with L = 2" and found.verdict == "inconclusive"
 
 
-def test_a_claim_measures_itself():
-    found = judge([claim(what="a", ours=lambda r: r["a"]),
-                   claim(what="b", ours=lambda r: r["a"] * 2)], {"a": Measured(0.8, 0.01)}, "short")
-    assert [(f.claim.what, f.ours, f.verdict) for f in found] == [
-        ("a", (0.8, 0.01), "differs"), ("b", (1.6, 0.02), "agrees")]
-    assert all(type(x) is float for f in found for x in f.ours)
-    with pytest.raises(KeyError):  # and is not left out
-        judge([claim(ours=lambda r: r["nowhere"])], {"a": 1.0}, "paper")
-
-
 def test_a_claim_is_made_at_its_budgets_and_one_that_makes_no_sense_is_refused():
     late = claim()._replace(budgets=("paper",))
     assert judge([late], 1.5, "short") == []
     assert len(judge([late], 1.5, "paper")) == 1
     with pytest.raises(ValueError, match="made at the paper budget, but"):
         judge([claim()._replace(budgets=("short",))], 1.5, "short")
+    with pytest.raises(KeyError):  # and is not left out
+        judge([claim(ours=lambda r: r["nowhere"])], {"a": 1.0}, "paper")
     with pytest.raises(ValueError, match="rumour"):
         judge([claim(kind="rumour")], 1.5, "paper")
     with pytest.raises(ValueError, match="same quantity"):
