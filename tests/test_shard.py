@@ -95,16 +95,6 @@ def test_the_last_shard_has_all_results_and_so_has_who_collects(log, tmp_path, j
         assert each["x"] == draw(wanted["seed"], wanted["log"])["x"].tolist()  # every bit
 
 
-def test_a_shard_says_how_many_are_its_own_and_how_many_are_missing(log, capsys):
-    experiment = replicates.Experiment("x_fig1", SETTINGS._replace(shard=Shard(1, 3)))
-    with pytest.raises(Unfinished) as said:
-        experiment.replicates(draw, tasks(log), unit="chains")
-    own = len(calls(log))
-    assert 0 < own < 6 and f"{own}/{own} chains" in capsys.readouterr().err  # the bar
-    assert (f"its share of the chains is stored, {own} of 12, and {12 - own} of other shards are"
-            " not") in str(said.value)
-
-
 def test_what_is_damaged_is_computed_again_by_the_shard_whose_share_it_is(log, figures, capsys):
     store = figures / "replicates" / "x_fig1"
     shard_of(1, 2, log)
@@ -158,13 +148,14 @@ def script(**changes):
 def test_a_script_in_stages_needs_a_round_for_each(ends, figures):
     store = figures / "replicates" / "x_fig7"
     def lines_of(*options):
-        status, printed, _ = ends(script(), "--jobs", "0", *options)
-        assert status == 0
+        status, printed, errors = ends(script(), "--jobs", "0", *options)
+        assert status == 0 and ("2/2 " in errors) == bool(options)  # the bar, of its own ones
         return printed.splitlines()
 
     line, last = lines_of("--shard", "1/2")
     assert "shard 1/2" in line
-    assert last.startswith("x_fig7, shard 1/2: its share of the starts") and AGAIN in last
+    assert AGAIN in last and last.startswith("x_fig7, shard 1/2: its share of the starts is stored,"
+                                             " 2 of 4, and 2 of other shards are not")
     assert len(list(store.iterdir())) == 2
     last = lines_of("--shard", "2/2")[-1]  # it goes on: the first stage is complete
     assert "its share of the chains is stored, 2 of 4, and 2 of other" in last and AGAIN in last
