@@ -268,21 +268,6 @@ def test_every_compiled_function_that_is_public_is_called_here():
                 assert inspect.signature(function) == inspect.signature(function.check)
 
 
-def strided(a):
-    wide = np.repeat(a, 2, axis=-1)
-    return wide[..., ::2]
-
-
-def reversed_twice(a):
-    return np.ascontiguousarray(a[..., ::-1])[..., ::-1]
-
-
-def read_only(a):
-    a = a.copy()
-    a.flags.writeable = False
-    return a
-
-
 def unaligned(a):
     memory = np.empty(a.nbytes + 1, np.uint8)
     found = memory[1:].view(a.dtype).reshape(a.shape)
@@ -290,8 +275,10 @@ def unaligned(a):
     return found
 
 
-FORMS = {"read-only": read_only, "Fortran": np.asfortranarray, "strided": strided,
-         "reversed": reversed_twice, "big-endian": lambda a: a.astype(a.dtype.newbyteorder(">")),
+FORMS = {"read-only": lambda a: np.broadcast_to(a, a.shape), "Fortran": np.asfortranarray,
+         "strided": lambda a: np.repeat(a, 2, axis=-1)[..., ::2],
+         "reversed": lambda a: np.ascontiguousarray(a[..., ::-1])[..., ::-1],
+         "big-endian": lambda a: a.astype(a.dtype.newbyteorder(">")),
          "unaligned": unaligned, "objects": lambda a: a.astype(object),
          "long double": lambda a: a.astype(np.longdouble)}
 REFUSED = {"masked": lambda a: np.ma.masked_array(a, np.zeros(a.shape, bool)),

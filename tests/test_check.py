@@ -133,11 +133,7 @@ class WithScipy(NamedTuple):
     degrees: float
 
 
-@interface.U.register(WithScipy)
-def energy_by_scipy(q, model):
-    return gammaln(model.degrees) + q @ q
-
-
+interface.U.register(WithScipy)(lambda q, model: gammaln(model.degrees) + q @ q)
 interface.grad_U.register(WithScipy)(lambda q, model: 2 * q)
 
 

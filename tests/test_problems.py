@@ -1,7 +1,6 @@
 """sampling/problems.py: from data to models, and predictions against what is known exactly."""
 
 from types import SimpleNamespace
-from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -35,20 +34,11 @@ Z, Z_NEW = (X - X.mean(0)) / X.std(0), (NEW - X.mean(0)) / X.std(0)
 NAMES = np.where(np.arange(9) % 3 == 0, "yes", "no")
 
 
-class Draws(NamedTuple):
-    samples: np.ndarray
-
-
-class Blocks(NamedTuple):
-    theta: np.ndarray
-    phi: np.ndarray
-
-
 def found(*blocks):
     """Make what run gives back of draws (chains, n, d), of q or of theta and phi."""
-    kind = Blocks if len(blocks) == 2 else Draws
-    return Chains(tuple(kind(*each) for each in zip(*blocks, strict=True)), len(blocks[0][0]),
-                  None)
+    names = ("theta", "phi") if len(blocks) == 2 else ("samples",)
+    return Chains(tuple(SimpleNamespace(**dict(zip(names, each, strict=True)))
+                        for each in zip(*blocks, strict=True)), len(blocks[0][0]), None)
 
 
 class Frame:
