@@ -361,15 +361,9 @@ def test_a_run_that_goes_nowhere_says_so_once():
 
 def chains_of(draws, **fields):
     """Make what run gives back of draws (chains, n, d)."""
-    class Result(NamedTuple):
-        samples: np.ndarray
-        energies: np.ndarray
-        accepted: np.ndarray
-        energy_error: np.ndarray
-
-    some = [Result(x, np.full(len(x), 2.0) + np.arange(len(x)) % 2, np.arange(len(x)) % 4 > 0,
-                   np.zeros(len(x)))._replace(**fields) for x in draws]
-    return Chains(tuple(some), draws.shape[1], hmc)
+    t = np.arange(draws.shape[1])
+    alike = dict(energies=2.0 + t % 2, accepted=t % 4 > 0, energy_error=np.zeros(t.size)) | fields
+    return Chains(tuple(SimpleNamespace(samples=x, **alike) for x in draws), t.size, hmc)
 
 
 def autoregressive(m, n, rho, rng):
@@ -427,16 +421,12 @@ def test_a_summary_says_what_to_believe():
 
 
 def test_a_summary_of_many_shows_hyperparameters_and_the_worst_of_the_others():
-    class Blocks(NamedTuple):
-        theta: np.ndarray
-        phi: np.ndarray
-        divergences: int  # evaluations that were not finite: a slice sampler has no trajectories
-
     x = generator(6).standard_normal((4, 1000, 20))
     x[:, :, [3, 17]] = np.repeat(x[:, ::4, [3, 17]], 4, axis=1)
     x[:, :, 9] = 1.0  # never moved
-    made = summary(Chains(tuple(Blocks(each[:, :19], each[:, 19:], 7) for each in x), 1000,
-                          slice_sampling))
+    # evaluations that were not finite are no divergences: a slice sampler has no trajectories
+    made = summary(Chains(tuple(SimpleNamespace(theta=each[:, :19], phi=each[:, 19:], divergences=7)
+                                for each in x), 1000, slice_sampling))
     assert made.divergences == 0
     assert np.isnan(made.e_bfmi).all()
     shown = [line.split()[0] for line in str(made).splitlines()]
