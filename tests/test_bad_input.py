@@ -619,18 +619,20 @@ def test_a_start_where_the_energy_is_not_finite_is_refused(name):
 
 
 class Crooked(NamedTuple):
-    """A normal density whose gradient is a tenth too long."""
+    """A normal density whose gradient is so many times what it should be."""
+
+    slope: float
 
 
 interface.U.implementations[Crooked] = lambda q, model: q @ q / 2
-interface.grad_U.implementations[Crooked] = lambda q, model: 1.1 * q
+interface.grad_U.implementations[Crooked] = lambda q, model: model.slope * q
 
 
 @pytest.mark.parametrize("name", [
     "hmc", "nuts", "nuts_dual_averaging", "hmc_dual_averaging", "normal_split_hmc"])
 def test_of_a_wrong_gradient_it_is_warned(name):
     with pytest.warns(RuntimeWarning, match="U and grad_U of Crooked disagree"):
-        CALLS[name][0].check(**CALLS[name][1] | dict(model=Crooked(), rng=rng()))
+        CALLS[name][0].check(**CALLS[name][1] | dict(model=Crooked(1.1), rng=rng()))
 
 
 def by_groups(**named):

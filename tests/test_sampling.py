@@ -29,7 +29,7 @@ from conftest import python
 from models import validate
 from models.funnel import Funnel
 from models.gaussian import Gaussian
-from models.interface import U, grad_U
+from models.interface import U
 from models.jit import ROOT
 from models.mixture import gaussian_mixture, mixture_draw
 from models.non_centred import NonCentred
@@ -38,6 +38,7 @@ from sampling.problems import counts_on_a_grid, hierarchical_logistic, logistic_
 from sampling.run import Chains, run
 from sampling.summary import e_bfmi, ess_bulk, ess_tail, rhat, summary
 from studies import environment, wait_until
+from test_bad_input import CALLS, Crooked
 
 MODEL = Gaussian(np.zeros(2), np.eye(2))
 SETTINGS = dict(model=MODEL, eps=0.7, L=3)
@@ -91,8 +92,6 @@ for sampler, arguments in calls():
 
 def calls():
     """Return every sampler whose chains are run in pieces, with arguments of test_bad_input.py."""
-    from test_bad_input import CALLS
-
     settings = {}
     for sampler, arguments in CALLS.values():
         if sampler in (*runs.PIECEWISE, runs.nuts, runs.slice_sampling):
@@ -293,18 +292,11 @@ def test_nuts_goes_on_with_the_step_and_the_mass_of_its_warm_up(capsys):
         np.testing.assert_array_equal(found.statistics[name][1], values)
 
 
-class Crooked(NamedTuple):
-    """A normal density whose gradient is so many times what it should be."""
-
-    slope: float
-
-
 class NoGradient(NamedTuple):
-    """Another one, without a gradient."""
+    """A normal density without a gradient."""
 
 
-grad_U.implementations[Crooked] = lambda q, model: model.slope * q
-U.implementations |= dict.fromkeys((Crooked, NoGradient), lambda q, model: q @ q / 2)
+U.implementations[NoGradient] = lambda q, model: q @ q / 2
 
 
 @pytest.mark.parametrize("model, said", [
