@@ -728,7 +728,6 @@ def part(cases):
     *((name, dict(index=value), f"index {message}")
       for name in ("GPSubset", "GPNystrom", "GPFITC", "GPVariational")
       for value, message in ((np.arange(0), "is empty: at least one case is needed"),
-                             (None, "must be a list of whole numbers, not None"),
                              ([-1, 3], "must hold indices from 0 to 5, not [-1, 3]"))),
     ("GPRegression", dict(prior_sd=[1.0, -2.0, 3.0, 1.0]), "prior_sd must be > 0 ... in [-2, 3]"),
     ("GPRegression", dict(kind="iso"), "kind must be 'isotropic' or 'ard', not 'iso'"),

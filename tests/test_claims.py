@@ -62,12 +62,8 @@ def test_the_least_is_that_in_standard_errors():
 
 @pytest.mark.parametrize(("low", "high", "kind", "value", "se", "theirs", "wanted"), [
     # a number: [1, 2], by both errors in quadrature, 3-4-5
-    (1, 2, "printed number", 1.5, 0.0, 0.0, "agrees"),
     (1, 2, "printed number", 2.0, 0.0, 0.0, "agrees"),
     (1, 2, "printed number", 2.0001, 0.0, 0.0, "differs"),
-    (1, 2, "printed number", 2.19, 0.1, 0.0, "agrees"),
-    (1, 2, "printed number", 2.21, 0.1, 0.0, "inconclusive"),
-    (1, 2, "printed number", 2.41, 0.1, 0.0, "differs"),
     (1, 2, "printed number", 2.99, 0.3, 0.4, "agrees"),
     (1, 2, "printed number", 3.01, 0.3, 0.4, "inconclusive"),
     (1, 2, "printed number", 0.01, 0.3, 0.4, "agrees"),
