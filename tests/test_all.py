@@ -112,9 +112,6 @@ def test_an_interrupted_script_stops_the_others(everything, tmp_path, figures, m
     assert not (figures / "wang_table1.json").exists()
 
 
-# The data sets
-
-
 def test_all_data_sets_are_fetched_and_a_missing_one_is_status_2(monkeypatch, capsys):
     command = import_module("reproduce.data")
 

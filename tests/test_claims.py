@@ -291,8 +291,6 @@ def test_a_difference_and_a_known_one_that_is_none_fail():
     assert judge(made, 1.5, "smoke")[-1].verdict == "inconclusive"
 
 
-# Reports
-
 LONG = "rounding; " + "many words " * 20
 REPORTED = [
     claim(what="rate", why=LONG, ours=lambda r: Measured(1.511, 0.0012)),

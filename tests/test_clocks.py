@@ -14,7 +14,6 @@ from reproduce.harness.run import Settings, finish, write_report
 from studies import NOTHING
 
 pytestmark = pytest.mark.usefixtures("figures")
-SETTINGS = Settings("paper")
 
 
 def clock(name):
@@ -53,7 +52,7 @@ SCRIPT = NOTHING._replace(claims=CLAIMS, run=run)
 
 def experiment(kinds, run=run):
     """Return a run of a script whose clocks a, b, c are of such processors and kernels."""
-    one = replicates.Experiment("x_fig1", SETTINGS)
+    one = replicates.Experiment("x_fig1", Settings("paper"))
     result = run(one, None)
     for record in one.used.values():
         if record["function"] == "clock":

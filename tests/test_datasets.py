@@ -17,9 +17,6 @@ from test_files import sha256
 CSV = "328e7c0bdae051d6a0c23085e254f25d161638192fbcab52715dca74f658c3d8"
 
 
-# R's generator
-
-
 def test_the_uniforms_and_normals_are_those_of_r():
     # printed by R 4 and 3 to 7 or 8 digits: half a unit of the last one
     np.testing.assert_allclose(datasets.R(1).uniform(3), [0.2655087, 0.3721239, 0.5728534],
@@ -76,9 +73,6 @@ def test_a_seed_that_r_does_not_take_is_refused(seed):
         datasets.R(seed)
 
 
-# Simulated data
-
-
 def test_the_simulated_data_follow_their_description():
     found = datasets.simulated_logistic()
     assert found.name == datasets.SIMULATED + "2011"
@@ -119,8 +113,6 @@ def test_simulated_data_are_found_again_by_their_name():
         np.testing.assert_array_equal(again.y, made.y)
         assert not np.array_equal(other.X, made.X)
 
-
-# The data sets of UCI
 
 UCI_SETS = {"sat.trn": datasets.statlog, "CTG.xls": datasets.ctg, "kr-vs-kp.data": datasets.chess}
 
@@ -242,9 +234,6 @@ def test_the_spreadsheet_is_read_as_it_is(real):
     np.testing.assert_array_equal(datasets.spreadsheet(content), np.delete(theirs, -2, axis=1))
 
 
-# What takes their place
-
-
 ALL_THREE = "StatLog; CTG; Chess"
 
 
@@ -285,9 +274,6 @@ def test_the_simulated_classes_have_the_shape_of_ctg_and_belong_to_the_cases():
     assert counts.size == 3 and counts.min() > 300
     scores = found.X @ np.linalg.lstsq(found.X, np.eye(3)[found.y.astype(int)])[0]
     assert (scores.argmax(1) == found.y).mean() > 0.6  # labels at random: 1/3, or the largest share
-
-
-# Names
 
 
 @pytest.mark.parametrize("name", ["StatLog ", "Chess,", "simulated logistic data, seed -1", ""])

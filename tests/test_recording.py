@@ -17,7 +17,6 @@ from reproduce.harness.mirrors import departures, files_with_departures
 from reproduce.harness.papers import PAPERS, choose_papers
 from reproduce.tools import record
 
-STEPS = ROOT / "figures" / "steps"
 RUNS = [(author, run) for author in PAPERS
         for run in import_module(f"reproduce.{author}.steps").RUNS]
 IDS = [f"{author}-{run.name}" for author, run in RUNS]
@@ -26,7 +25,8 @@ NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?(?:e[+-]?\d+)?")
 
 @cache
 def committed(author):
-    return {run["name"]: run for run in json.loads((STEPS / f"{author}.json").read_text())}
+    return {run["name"]: run for run in json.loads(
+        (ROOT / "figures" / "steps" / f"{author}.json").read_text())}
 
 
 @pytest.fixture(scope="module")
@@ -108,9 +108,6 @@ def test_every_replay_shows_a_departure_and_its_lines_fail(author, run):
     for replay in stored["replays"]:
         assert replay["test"] in tests
         assert replay["end"] != stored["end"] and replay["says"].endswith(".")
-
-
-# The tracer
 
 
 EXAMPLE = '''"""Paper  nobody.  Mirror  summed.

@@ -21,17 +21,12 @@ from reproduce.harness.style import plt
 from reproduce.paquet import digits
 from studies import NOTHING, environment, write_script
 
-SETTINGS = Settings("smoke")
-
 
 @pytest.fixture(autouse=True)
 def folder(figures, monkeypatch):
     """Let the harness write to a folder of the test, and find no data; return that folder."""
     monkeypatch.delenv("PAPERS_DATA", raising=False)
     return figures
-
-
-# The command line
 
 
 def test_options():
@@ -69,7 +64,7 @@ def test_wrong_options_end_with_a_sentence(wrong, said, monkeypatch, capsys):
 def test_the_first_line_says_what_on_which_data_and_how_long(capsys, minutes, said):
     script = NOTHING._replace(name="x_fig1", what="ten chains",
                               minutes={"smoke": minutes, "short": minutes})
-    announce(script, SETTINGS, Data("digits", None, None, "USPS is not here"))
+    announce(script, Settings("smoke"), Data("digits", None, None, "USPS is not here"))
     announce(script, Settings(jobs=2, seed=7), "simulated")
     first, second = capsys.readouterr().out.splitlines()
     assert first.endswith("; seed 1") and second.endswith("; seed 7")
@@ -84,8 +79,6 @@ def test_the_first_line_does_not_wait_for_what_it_does_not_need():
             "print({'joblib', 'pooch', 'requests', 'matplotlib'} & {*sys.modules})")
     assert python("-c", code).strip() == "set()"
 
-
-# While it imports
 
 @pytest.mark.parametrize(("then", "status", "said"), [
     ("raise KeyboardInterrupt", 130, "Interrupted\\.\n"),  # a word and no traceback
@@ -117,9 +110,6 @@ def test_where_there_is_no_home_data_are_kept_beside_the_project(tmp_path):
     done = subprocess.run([sys.executable, "-c", HOMELESS], capture_output=True, text=True,
                           cwd=tmp_path, env=environment())
     assert (done.stdout, done.stderr) == ("True\n", "") and not [*tmp_path.iterdir()]
-
-
-# A whole run
 
 
 def number_of_threads(seed):
@@ -197,9 +187,6 @@ def test_the_paper_budget_packs_its_replicates_but_not_of_other_data_or_recalled
     os.utime(pack, (0, 0))
     assert run.whole_run(script(), Settings("paper", recall=True)) == 0
     assert pack.stat().st_mtime == 0
-
-
-# What can go wrong
 
 
 def test_killed_processes_are_counted_before_the_last_line(ends, monkeypatch):

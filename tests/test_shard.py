@@ -21,9 +21,6 @@ pytestmark = pytest.mark.usefixtures("figures")
 SETTINGS = Settings("smoke")
 
 
-# What is dealt out
-
-
 def costs(seed, n):
     """Return {key: cost} as uneven as those of scripts: four orders of magnitude, with ties."""
     rng = np.random.default_rng(seed)
@@ -50,9 +47,6 @@ def test_one_replicate_is_not_always_that_of_the_first_share():
              for seed in range(200)]
     # four standard deviations of a binomial number with 200 and 1/4 are 24
     assert all(26 < taken.count(k) < 74 for k in range(1, 5))
-
-
-# What a shard computes
 
 
 def tasks(log, seeds=range(12)):
@@ -126,9 +120,6 @@ def test_what_is_packed_counts_as_stored(log):
     assert len(list(half.folder.iterdir())) == 6  # a shard packs nothing
 
 
-# Scripts
-
-
 def first(seed):
     return {"x": seed / 3}
 
@@ -186,9 +177,6 @@ def test_killed_processes_are_counted_before_the_last_line(ends, monkeypatch):
     assert printed.splitlines()[-2] == "Killed: 1 process that computed chain(1)"
 
 
-# The project's own
-
-
 def run_script(name, shard=None):
     """Run a script at the smoke budget, or a shard of it; return the experiment."""
     script = import_module(papers.module(papers.script(name)))
@@ -219,20 +207,15 @@ def in_shards(name, of):
     raise AssertionError(f"{name} needs more than eight rounds")
 
 
-# what is chosen by times differs in each run; so its shards take the times of the whole one
-BY_TIMES = {"wang_rivals"}
-SCRIPTS = [path.stem for path in papers.scripts()]
-
-
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of chains as short as those of smoke
-@pytest.mark.parametrize("name", SCRIPTS)
+@pytest.mark.parametrize("name", [path.stem for path in papers.scripts()])
 def test_every_script_stores_in_shards_what_it_does_as_a_whole(name, tmp_path, monkeypatch):
     wanted = whole(name)
     at_once = {path.relative_to(replicates.FIGURES): path
                for path in replicates.FIGURES.rglob("*.json")}
     monkeypatch.setattr(replicates, "FIGURES", tmp_path / "sharded")
-    if name in BY_TIMES:
+    if name == "wang_rivals":  # what it chooses by times differs in each run
         for path, there in at_once.items():
             if replicates.TIMES & json.loads(there.read_text())["result"].keys():
                 replicates.write(replicates.FIGURES / path, there.read_text())
@@ -241,9 +224,6 @@ def test_every_script_stores_in_shards_what_it_does_as_a_whole(name, tmp_path, m
                               for path in replicates.FIGURES.rglob("*.json")}
     monkeypatch.setattr(replicates, "compute", None)  # who collects has nothing left to compute
     assert whole(name) == wanted
-
-
-# What is compiled
 
 
 @pytest.mark.skipif(sys.platform == "win32",

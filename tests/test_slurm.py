@@ -160,9 +160,6 @@ def test_a_killed_task_is_submitted_again_and_the_results_are_those_of_one_proce
     assert collected.splitlines()[2].startswith("[{'x': [")
 
 
-# Without SLURM
-
-
 def run(*arguments, **environment):
     return subprocess.run(["bash", str(TEMPLATE), *arguments], capture_output=True, text=True,
                           env={"PATH": os.environ["PATH"]} | environment)
