@@ -3,6 +3,7 @@
 import gzip
 import io
 from importlib import import_module
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -56,12 +57,7 @@ def test_bernoulli_is_the_inversion_of_rbinom():
 
 def test_uniforms_are_never_0_or_1():
     r = datasets.R(1)
-
-    class Ends:
-        def random_raw(self, n):
-            return np.resize([0, 2**32 - 1], n)
-
-    r.bits = Ends()
+    r.bits = SimpleNamespace(random_raw=lambda n: np.resize([0, 2**32 - 1], n))
     u = r.uniform(2)
     assert 0 < u[0] < 1e-9 and 1 - 1e-9 < u[1] < 1
     assert np.isfinite(r.normal(2)).all()
