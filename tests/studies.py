@@ -77,7 +77,6 @@ def draw(seed, log, n=3):
 
 
 def calls(log):
-    """Return the seeds that were drawn."""
     return sorted(map(int, log.read_text().split())) if log.exists() else []
 
 

@@ -17,7 +17,7 @@ SETTINGS = Settings("smoke")
 pytestmark = pytest.mark.usefixtures("figures")
 
 FAKE = '''
-import json, sys
+import json, os, sys
 from pathlib import Path
 Path({saved!r}).write_text(json.dumps({{
     "claims": [
@@ -26,13 +26,12 @@ Path({saved!r}).write_text(json.dumps({{
         {{"what": "c", "paper": "4", "verdict": "not specified", "kind": "order", "cell": "",
           "scan": {{"settings": [1, 2], "found": [[3.0, 0.5], [4.0, 0.0]]}}, "known": None,
           "power": float("nan"), "note": ""}}][:2 - {status}],
-    "replicate_seconds": 600.0, "argv": sys.argv[1:]}}))
+    "replicate_seconds": 600.0, "argv": sys.argv[1:], "of": os.environ["{PARENT}"]}}))
 sys.exit({status})
 '''
 
 
 def fakes(folder):
-    """List the fake scripts in a folder."""
     return papers.scripts(folders=(folder,))
 
 
@@ -43,8 +42,8 @@ def everything(tmp_path, figures):
     (tmp_path / "scripts").mkdir()
 
     def script(name, status=0, text=FAKE):
-        saved = str(figures / f"{name}.json")
-        (tmp_path / "scripts" / f"{name}.py").write_text(text.format(saved=saved, status=status))
+        filled = text.format(saved=str(figures / f"{name}.json"), status=status, PARENT=PARENT)
+        (tmp_path / "scripts" / f"{name}.py").write_text(filled)
 
     return import_module("reproduce.all"), script
 
@@ -55,7 +54,7 @@ def test_all_scripts_run_and_one_that_fails_does_not_stop_the_others(everything,
     script("wang_table1")
     (figures / "shahbaba_fig1.json").write_text('{"claims": 9}')  # of an earlier run
     script("shahbaba_fig1", 2, "raise SystemExit({status})")
-    settings = Settings("smoke", 2, 5, True, "there")
+    settings = Settings("smoke", 2, 5, True, "there", dask="tcp://10.0.0.1:8786")
     assert every.main(settings, fakes(tmp_path / "scripts")) == 1
     text = (figures / "results.md").read_text()
     assert text.startswith("# Results, smoke budget\n") and ", seed 5. " in text
@@ -72,8 +71,9 @@ def test_all_scripts_run_and_one_that_fails_does_not_stop_the_others(everything,
         "`wang_table1`", "c", "order", "4", "1: 3.00 (s.e. 0.50); 2: 4", "not specified", "-"]]
     assert "| printed numbers, each once | 2 | 2 | 0 | 0 | 0 | 0 | 0 | 0 | 1.2 |" in text
     assert "| sentences and orders | 1 | 0 | 0 | 0 | 1 | 0 | 0 | 0 | - |" in text
-    assert json.loads((figures / "wang_table1.json").read_text())["argv"] == (
-        "--budget smoke --jobs 2 --seed 5 --fresh --data there".split())
+    saved = json.loads((figures / "wang_table1.json").read_text())
+    assert saved["of"] == str(os.getpid()) and saved["argv"] == (
+        "--budget smoke --jobs 2 --seed 5 --fresh --data there --dask tcp://10.0.0.1:8786".split())
 
 
 SHARD = """
@@ -99,16 +99,6 @@ def test_a_shard_is_passed_on_and_says_which_scripts_need_another_round(everythi
     assert not (figures / "results.md").exists()
 
 
-def test_a_script_is_told_of_the_cluster_and_to_whom_it_belongs(everything, tmp_path, figures):
-    every, script = everything
-    script("paquet_fig1", 0, FAKE.replace("json, sys", "json, os, sys").replace(
-        "sys.argv[1:]", f"[*sys.argv[-2:], os.environ['{PARENT}']]"))
-    settings = SETTINGS._replace(dask="tcp://10.0.0.1:8786")
-    assert every.main(settings, fakes(tmp_path / "scripts")) == 0
-    assert json.loads((figures / "paquet_fig1.json").read_text())["argv"] == [
-        "--dask", "tcp://10.0.0.1:8786", str(os.getpid())]
-
-
 @pytest.mark.parametrize(("status", "text", "pressed"), [
     (130, FAKE, False), (0, "import os, signal; os.kill(os.getpid(), signal.SIGINT)", False),
     (1, FAKE, True)], ids=["by the harness", "by Python", "whatever became of the script"])
@@ -120,9 +110,6 @@ def test_an_interrupted_script_stops_the_others(everything, tmp_path, figures, m
     script("wang_table1")
     assert every.main(SETTINGS, fakes(tmp_path / "scripts")) == 130
     assert not (figures / "wang_table1.json").exists()
-
-
-# The data sets
 
 
 def test_all_data_sets_are_fetched_and_a_missing_one_is_status_2(monkeypatch, capsys):

@@ -67,8 +67,6 @@ print(sum(d.stats.cache_misses.total() for d in dispatchers))
 
 
 class Project:
-    """A folder with an algorithm, models and a cache."""
-
     def __init__(self, folder):
         self.folder, self.cache = folder, folder / "cache"
         self.write("algorithm.py", ALGORITHM)
@@ -102,17 +100,7 @@ class Project:
                 for name in {*sys.modules} - before:
                     del sys.modules[name]
 
-    def count(self, edits, module="my_model"):
-        """Assert that the key stays what it is, and is another one after each edit."""
-        keys = [self.key(module)]
-        assert self.key(module) == keys[0] is not None
-        for name, text in edits:
-            self.write(name, text)
-            keys.append(self.key(module))
-            assert keys[-1] not in {None, *keys[:-1]}, (name, text)
-
     def printed(self, *command):
-        """Return the lines that a process prints."""
         # Python's own cache would miss an edit within a second that does not change the length
         return subprocess.run(
             [sys.executable, "-B", *command], text=True, stdout=subprocess.PIPE, cwd=self.folder,
@@ -131,7 +119,6 @@ def project(tmp_path):
 
 
 def flipped(content):
-    """Flip a bit in the middle."""
     middle = len(content) // 2
     return content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1:]
 
@@ -227,7 +214,12 @@ def test_an_edit_of_a_model_of_a_helper_of_a_data_file_and_of_an_option_counts(e
         ("0.25 *", "0.75 *"), ("+ NAUGHT", "- NAUGHT"), ("0.25 *", "model.scale *"),
         ("scale: float", "other: float"),
         ("j0", "j1"), ("fastmath=False", "fastmath=True"), ("zeros(2)", "zeros(2, np.int64)"))]
-    everything.count(edits, "package.model")
+    keys = [everything.key("package.model")]
+    assert everything.key("package.model") == keys[0] is not None
+    for name, text in edits:
+        everything.write(name, text)
+        keys.append(everything.key("package.model"))
+        assert keys[-1] not in {None, *keys[:-1]}, (name, text)
 
 
 def test_a_second_start_compiles_nothing_unless_there_was_damage(everything):

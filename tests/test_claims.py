@@ -62,12 +62,8 @@ def test_the_least_is_that_in_standard_errors():
 
 @pytest.mark.parametrize(("low", "high", "kind", "value", "se", "theirs", "wanted"), [
     # a number: [1, 2], by both errors in quadrature, 3-4-5
-    (1, 2, "printed number", 1.5, 0.0, 0.0, "agrees"),
     (1, 2, "printed number", 2.0, 0.0, 0.0, "agrees"),
     (1, 2, "printed number", 2.0001, 0.0, 0.0, "differs"),
-    (1, 2, "printed number", 2.19, 0.1, 0.0, "agrees"),
-    (1, 2, "printed number", 2.21, 0.1, 0.0, "inconclusive"),
-    (1, 2, "printed number", 2.41, 0.1, 0.0, "differs"),
     (1, 2, "printed number", 2.99, 0.3, 0.4, "agrees"),
     (1, 2, "printed number", 3.01, 0.3, 0.4, "inconclusive"),
     (1, 2, "printed number", 0.01, 0.3, 0.4, "agrees"),
@@ -227,22 +223,14 @@ def test_a_joint_test_of_a_scan_takes_one_setting_for_all():
     assert found.note == "chi-squared 10.0 of 2; with L = 2" and found.verdict == "inconclusive"
 
 
-def test_a_claim_measures_itself():
-    found = judge([claim(what="a", ours=lambda r: r["a"]),
-                   claim(what="b", ours=lambda r: r["a"] * 2)], {"a": Measured(0.8, 0.01)}, "short")
-    assert [(f.claim.what, f.ours, f.verdict) for f in found] == [
-        ("a", (0.8, 0.01), "differs"), ("b", (1.6, 0.02), "agrees")]
-    assert all(type(x) is float for f in found for x in f.ours)
-    with pytest.raises(KeyError):  # and is not left out
-        judge([claim(ours=lambda r: r["nowhere"])], {"a": 1.0}, "paper")
-
-
 def test_a_claim_is_made_at_its_budgets_and_one_that_makes_no_sense_is_refused():
     late = claim()._replace(budgets=("paper",))
     assert judge([late], 1.5, "short") == []
     assert len(judge([late], 1.5, "paper")) == 1
     with pytest.raises(ValueError, match="made at the paper budget, but"):
         judge([claim()._replace(budgets=("short",))], 1.5, "short")
+    with pytest.raises(KeyError):  # and is not left out
+        judge([claim(ours=lambda r: r["nowhere"])], {"a": 1.0}, "paper")
     with pytest.raises(ValueError, match="rumour"):
         judge([claim(kind="rumour")], 1.5, "paper")
     with pytest.raises(ValueError, match="same quantity"):
@@ -322,8 +310,6 @@ def test_a_difference_and_a_known_one_that_is_none_fail():
         "bad: differs, and is not declared", "outlived: agrees, though it is declared to differ"]
     assert judge(made, 1.5, "smoke")[-1].verdict == "inconclusive"
 
-
-# Reports
 
 LONG = "rounding; " + "many words " * 20
 REPORTED = [

@@ -73,7 +73,6 @@ def script_in(folder, work=WORK):
 
 
 def ended(process):
-    """Return the exit status, what was printed, and the errors."""
     out, errors = process.communicate(timeout=500)
     return process.returncode, out, errors
 

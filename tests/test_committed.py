@@ -64,7 +64,6 @@ def recalled(name):
 
 
 def committed(name):
-    """Return what a script has saved."""
     return json.loads((FIGURES / f"{name}.json").read_text())
 
 
@@ -230,7 +229,6 @@ def test_two_reports_are_the_same_up_to_one_in_the_last_digit(ours, theirs, same
 
 
 def pixels(picture):
-    """Return the colours of a PNG, (height, width, 3)."""
     return np.asarray(Image.open(BytesIO(picture)).convert("RGB"), int)
 
 

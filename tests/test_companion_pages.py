@@ -25,9 +25,6 @@ NAMES = ["index.html", *(f"{author}.html" for author in PAPERS), "laboratory.htm
          "exercises.html"]
 SECTIONS = page_layout.every_section()
 IDS = [f"{section.author}-{section.anchor}" for section in SECTIONS]
-
-
-VOID = ("meta", "img", "br")
 ENDS = {"td": ("td", "th"), "th": ("td", "th"), "tr": ("td", "th", "tr"), "li": ("li",),
         "dt": ("dt", "dd"), "dd": ("dt", "dd")}  # what the start of another one ends
 
@@ -44,7 +41,7 @@ class Page(HTMLParser):
         while self.open and self.open[-1][0] in ENDS.get(tag, ()):
             self.open.pop()
         self.elements.append([tag, dict(attrs), ""])
-        if tag not in VOID:
+        if tag not in ("meta", "img", "br"):
             self.open.append(self.elements[-1])
 
     def handle_startendtag(self, tag, attrs):

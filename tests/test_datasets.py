@@ -1,9 +1,9 @@
 """The data sets of Split HMC: R's generator, the recipes, UCI's files, and what can go wrong."""
 
 import gzip
-import hashlib
 import io
 from importlib import import_module
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,15 +13,9 @@ from reproduce.harness.files import DataError
 from reproduce.harness.run import Settings
 from reproduce.shahbaba import datasets, simulated_classes
 from reproduce.shahbaba.printed import PROBLEMS
+from test_files import sha256
 
 CSV = "328e7c0bdae051d6a0c23085e254f25d161638192fbcab52715dca74f658c3d8"
-
-
-def sha256(content):
-    return hashlib.sha256(content).hexdigest()
-
-
-# R's generator
 
 
 def test_the_uniforms_and_normals_are_those_of_r():
@@ -56,22 +50,14 @@ def test_bernoulli_is_the_inversion_of_rbinom():
     # set.seed(123); rbinom(10, 1, 0.5) in R
     np.testing.assert_array_equal(datasets.R(123).bernoulli(np.full(10, 0.5)),
                                   [0, 1, 0, 1, 1, 0, 1, 1, 1, 0])
-
-
-def test_bernoulli_draws_nothing_where_the_outcome_is_certain():
-    r = datasets.R(3)
+    r = datasets.R(3)  # which draws nothing where the outcome is certain
     np.testing.assert_array_equal(r.bernoulli(np.array([0.0, 1.0, 1.0, 0.0])), [0, 1, 1, 0])
     np.testing.assert_array_equal(r.uniform(2), datasets.R(3).uniform(2))
 
 
 def test_uniforms_are_never_0_or_1():
     r = datasets.R(1)
-
-    class Ends:
-        def random_raw(self, n):
-            return np.resize([0, 2**32 - 1], n)
-
-    r.bits = Ends()
+    r.bits = SimpleNamespace(random_raw=lambda n: np.resize([0, 2**32 - 1], n))
     u = r.uniform(2)
     assert 0 < u[0] < 1e-9 and 1 - 1e-9 < u[1] < 1
     assert np.isfinite(r.normal(2)).all()
@@ -83,14 +69,10 @@ def test_a_seed_that_r_does_not_take_is_refused(seed):
         datasets.R(seed)
 
 
-# Simulated data
-
-
 def test_the_simulated_data_follow_their_description():
     found = datasets.simulated_logistic()
     assert found.name == datasets.SIMULATED + "2011"
-    assert found.X.shape == (10_000, 100) and found.y.shape == (10_000,)
-    assert found.X.shape == (PROBLEMS["Simulated"].n, PROBLEMS["Simulated"].p)
+    assert found.X.shape == (10_000, 100) == (PROBLEMS["Simulated"].n, PROBLEMS["Simulated"].p)
     assert found.X.flags.c_contiguous
     assert set(np.unique(found.y)) == {0.0, 1.0}
     r = datasets.R(2011)
@@ -127,8 +109,6 @@ def test_simulated_data_are_found_again_by_their_name():
         np.testing.assert_array_equal(again.y, made.y)
         assert not np.array_equal(other.X, made.X)
 
-
-# The data sets of UCI
 
 UCI_SETS = {"sat.trn": datasets.statlog, "CTG.xls": datasets.ctg, "kr-vs-kp.data": datasets.chess}
 
@@ -250,9 +230,6 @@ def test_the_spreadsheet_is_read_as_it_is(real):
     np.testing.assert_array_equal(datasets.spreadsheet(content), np.delete(theirs, -2, axis=1))
 
 
-# What takes their place
-
-
 ALL_THREE = "StatLog; CTG; Chess"
 
 
@@ -293,9 +270,6 @@ def test_the_simulated_classes_have_the_shape_of_ctg_and_belong_to_the_cases():
     assert counts.size == 3 and counts.min() > 300
     scores = found.X @ np.linalg.lstsq(found.X, np.eye(3)[found.y.astype(int)])[0]
     assert (scores.argmax(1) == found.y).mean() > 0.6  # labels at random: 1/3, or the largest share
-
-
-# Names
 
 
 @pytest.mark.parametrize("name", ["StatLog ", "Chess,", "simulated logistic data, seed -1", ""])

@@ -24,7 +24,6 @@ def sha256(content):
 
 @pytest.fixture
 def place(tmp_path):
-    """Return a folder that holds the file."""
     (tmp_path / "place").mkdir()
     (tmp_path / "place" / NAME).write_bytes(CONTENT)
     return tmp_path / "place"
@@ -32,9 +31,6 @@ def place(tmp_path):
 
 def look(folder=None, url=NOBODY, packed=False, checksum=None):
     return find(NAME, folder, url, checksum or sha256(CONTENT), packed)
-
-
-# The places
 
 
 def test_the_folder_comes_before_the_environment_and_that_before_the_cache(
@@ -95,9 +91,6 @@ def test_a_file_may_be_compressed_where_that_is_said(place):
         look(place)
 
 
-# The site
-
-
 @pytest.fixture
 def site(place, loopback):
     """Serve the file on this machine; return its address and the list of requests."""
@@ -146,13 +139,6 @@ def test_a_file_that_is_nowhere_is_one_sentence_that_says_where_it_was_looked_fo
                   "--data DIR"):
         assert words in str(error.value)
     assert "\n" not in str(error.value)
-
-
-# A network that is silent
-
-
-def test_silence_costs_less_than_ten_seconds():
-    assert files.PROBE + 2 * files.TIMEOUT < 10  # the probe, then one connection and one read
 
 
 def test_a_name_server_that_hangs_is_given_up(monkeypatch):

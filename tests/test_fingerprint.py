@@ -261,9 +261,8 @@ def test_what_it_uses_of_the_project_counts_and_nothing_else(code, file, change,
     assert (code(**{file: change}) != code()) == counts
 
 
-@pytest.mark.parametrize("room", ["deep", "deeper", "another", "origin"])
-def test_what_it_uses_of_a_file_in_a_folder_counts_however_it_is_imported(code, room):
-    factor = 2 + ["deep", "deeper", "another", "origin"].index(room)
+@pytest.mark.parametrize("factor, room", [*enumerate(["deep", "deeper", "another", "origin"], 2)])
+def test_what_it_uses_of_a_file_in_a_folder_counts_however_it_is_imported(code, factor, room):
     assert code(**{room: (f"{factor} * np", "9 * np")}) != code()
     assert code(**{room: ("np.abs", "np.sqrt")}) != code()
     assert code(**{room: (f"return {factor}\n", "return 9\n")}) == code()  # not used

@@ -85,7 +85,6 @@ RUNS = {name: lambda name=name: call(name, **INSTEAD.get(name, {}) | BOLD.get(na
 
 
 def numbers_of(result):
-    """Return all numbers of a result, as one array."""
     return np.concatenate([np.ravel(np.asarray(each, float)) for each in flat(result)
                            if each is not None])
 

@@ -76,7 +76,6 @@ def deaf(n):
 
 @njit
 def patient(n):
-    """Return n, counted."""
     found = 0
     for _ in range(n):
         check_interrupt()
@@ -130,7 +129,6 @@ class Process:
     """A process that runs what it is told to, and tells how that ended."""
 
     def __init__(self):
-        """Start it; it lives until the tests of this file end."""
         self.process = subprocess.Popen(
             [sys.executable, "-X", "faulthandler", __file__], stdin=subprocess.PIPE, text=True,
             stdout=subprocess.PIPE, env=os.environ | {"PYTHONPATH": FOLDERS})

@@ -3,18 +3,14 @@
 Generic functions are tested in test_interface.py, the cache in test_cache.py.
 """
 
-import inspect
-import re
 import subprocess
 import sys
-from importlib import import_module
 
 import numpy as np
 import pytest
 from numba import types
 
-from models.jit import ROOT, external, njit, public
-from reproduce.harness import papers
+from models.jit import external, njit, public
 from studies import environment
 
 
@@ -33,7 +29,6 @@ def halve(x, times=1):
 
 @njit
 def caller(x):
-    """Compiled code reaches the compiled function."""
     return halve(x, 2)
 
 
@@ -46,32 +41,6 @@ def test_entry_checks_python_callers_and_lets_compiled_ones_through():
     assert caller(8.0) == caller.py_func(8.0)
     with pytest.raises(ValueError, match="times must not be negative"):
         halve(3, -1)
-
-
-def entry_points():
-    """Return {file.name: function} of every public function that is compiled."""
-    paths = [path for folder in ("algorithms", "models")
-             for path in sorted((ROOT / folder).rglob("*.py"))]
-    modules = [import_module(papers.module(path)) for path in paths]
-    return {f"{module.__name__.rpartition('.')[2]}.{name}": value for module in modules
-            for name, value in vars(module).items()
-            if hasattr(value, "compiled") and value.__module__ == module.__name__}
-
-
-ENTRIES = entry_points()
-assert ENTRIES
-
-
-@pytest.mark.parametrize("name", ENTRIES)
-def test_an_entry_point_says_what_its_caller_has_to_give(name):
-    function = ENTRIES[name]
-    signature, told = inspect.signature(function), function.__doc__
-    assert signature == inspect.signature(function.check)
-    assert function.__name__ == name.partition(".")[2]
-    if other := re.search(r"arguments and result as algorithms\.(\w+\.\w+)", told):
-        told = ENTRIES[other[1]].__doc__
-    for each in signature.parameters:
-        assert re.search(rf"(^|  )[^:\n]*\b{each}\b[^:\n]* : ", told, re.MULTILINE), each
 
 
 def test_a_call_that_does_not_fit_is_told_what_would():

@@ -22,6 +22,7 @@ from reproduce.harness.replicates import machine
 from reproduce.harness.style import COLOURS, plt
 
 ROOMS = {author: import_module(f"reproduce.{author}.laboratory") for author in PAPERS}
+paquet, shahbaba, zhang, wang = (ROOMS[each] for each in ("paquet", "shahbaba", "zhang", "wang"))
 KEPT = {author: laboratory_page.read(author) for author in PAPERS}
 # five digits are stored, of what another order of sums may change by 1e-9 in a short trajectory
 NUMBER = dict(rtol=5.1e-5, atol=1e-9)
@@ -130,12 +131,11 @@ def test_everything_stored_is_drawn_in_a_panel_and_belongs_to_a_sampler(author):
 @pytest.mark.parametrize("eps", [0.25, 0.75, 1.0])
 @pytest.mark.parametrize("f_max", [1, 5])
 def test_paquet_the_recorded_trajectory_is_that_of_the_compiled_samplers(eps, f_max):
-    room = ROOMS["paquet"]
-    at, values = room.target("posterior"), dict(target="posterior", eps=eps, f_max=f_max)
-    chain = paquet_rmhmc.rmhmc(at.start, at.model, room.L_MAX, eps, 1, room.rng(), f_max)
+    at, values = paquet.target("posterior"), dict(target="posterior", eps=eps, f_max=f_max)
+    chain = paquet_rmhmc.rmhmc(at.start, at.model, paquet.L_MAX, eps, 1, paquet.rng(), f_max)
     np.testing.assert_allclose(stored("paquet", "RATIO", "RMHMC", **values),
                                -chain.energy_error[0], **NUMBER)
-    chain = hmc(at.start, at.model, eps, room.L_MAX, room.N, room.rng())
+    chain = hmc(at.start, at.model, eps, paquet.L_MAX, paquet.N, paquet.rng())
     np.testing.assert_allclose(stored("paquet", "RATIO", "HMC", **values), -chain.energy_error[0],
                                **NUMBER)
     if machine()["blas"] == KEPT["paquet"]["blas"]:
@@ -143,30 +143,28 @@ def test_paquet_the_recorded_trajectory_is_that_of_the_compiled_samplers(eps, f_
 
 
 def test_paquet_the_way_back_of_a_map_that_is_reversible_ends_where_it_began():
-    room = ROOMS["paquet"]
 
     def circle(x, p):
         """Ten steps of the exact flow of x'x / 2, with an energy that only grows."""
-        turns = np.arange(room.L_MAX + 1) / 5
+        turns = np.arange(paquet.L_MAX + 1) / 5
         xs = np.outer(np.cos(turns), x) + np.outer(np.sin(turns), p)
         return xs, turns, np.cos(2) * p - np.sin(2) * x
 
-    found = room.there_and_back(circle, np.array([0.3, -1.2]), np.array([0.9, 0.4]))
-    assert found.x.shape == (2 * room.L_MAX + 1, 2) and found.distance < 1e-14  # rounding
+    found = paquet.there_and_back(circle, np.array([0.3, -1.2]), np.array([0.9, 0.4]))
+    assert found.x.shape == (2 * paquet.L_MAX + 1, 2) and found.distance < 1e-14  # rounding
     np.testing.assert_allclose(found.x, found.x[::-1], atol=1e-14)
     assert found.error == 2.0 and found.H[0] == 0.0
 
 
 @pytest.mark.parametrize(("there", "back"), [(10, 11), (11, 10), (11, 11)])
 def test_paquet_a_trajectory_that_breaks_down_has_no_distance(there, back):
-    room = ROOMS["paquet"]
     lengths = iter((there, back))  # positions, of which a whole trajectory has 11
 
     def steps(x, p):
         n = next(lengths)
         return np.outer(np.arange(n), np.ones(2)), np.arange(n) + 3.0, p
 
-    found = room.there_and_back(steps, np.array([9.0, 10.0]), np.zeros(2))
+    found = paquet.there_and_back(steps, np.array([9.0, 10.0]), np.zeros(2))
     assert len(found.x) == len(found.H) == (there if there < 11 else there + back - 1)
     np.testing.assert_array_equal([found.error, found.distance, found.H[0]], [
         math.nan if there < 11 else 10,
@@ -175,7 +173,7 @@ def test_paquet_a_trajectory_that_breaks_down_has_no_distance(there, back):
 
 @pytest.mark.parametrize("broken", [("x", math.nan), ("p", math.inf), ("H", math.inf)])
 def test_paquet_a_trajectory_ends_before_what_is_not_finite(broken, monkeypatch):
-    room, steps = ROOMS["paquet"], iter(range(100))
+    steps = iter(range(100))
 
     def travel(x, p, model, l_max, eps, f_max):
         k = next(steps)
@@ -184,23 +182,23 @@ def test_paquet_a_trajectory_ends_before_what_is_not_finite(broken, monkeypatch)
             ends[broken[0]] = ends[broken[0]] * 0 + broken[1]
         return ends["x"][None], None, ends["p"], (float(k), ends["H"])
 
-    monkeypatch.setattr(room, "travel", travel)
-    xs, H, _ = room.target("posterior").steps(np.zeros(2), np.ones(2), 0.1, 5)
+    monkeypatch.setattr(paquet, "travel", travel)
+    xs, H, _ = paquet.target("posterior").steps(np.zeros(2), np.ones(2), 0.1, 5)
     np.testing.assert_array_equal(xs, np.outer(range(4), [1, 1]))
     assert H.tolist() == [0, 1, 2, 3]
     # so does one of HMC
     xs, H = np.outer(range(11), [1.0, 1.0]), np.arange(11.0)
     xs[4], H[6] = math.inf, math.nan  # and finite again in between
-    monkeypatch.setattr(room, "leapfrogs", lambda *_: (xs, H))
-    places, energies, _ = room.euclidean(xs[0], np.ones(2), room.target("posterior").model, 0.1)
+    monkeypatch.setattr(paquet, "leapfrogs", lambda *_: (xs, H))
+    places, energies, _ = paquet.euclidean(xs[0], np.ones(2), paquet.target("posterior").model, 0.1)
     np.testing.assert_array_equal(places, xs[:4])
     assert energies.tolist() == [0, 1, 2, 3]
 
 
 @pytest.mark.parametrize("M", [2, 8])
 def test_shahbaba_windows_of_the_data_split_are_those_of_its_linear_map(M):
-    room, one = ROOMS["shahbaba"], np.eye(2)
-    split = room.problem()[2]
+    one = np.eye(2)
+    split = shahbaba.problem()[2]
 
     def kick(H):
         return np.block([[one, 0 * one], [-H, one]])
@@ -210,13 +208,13 @@ def test_shahbaba_windows_of_the_data_split_are_those_of_its_linear_map(M):
         drift = np.block([[one, eps / M * one], [0 * one, one]])
         inner = kick(eps / (2 * M) * H_0) @ drift @ kick(eps / (2 * M) * H_0)
         step = kick(eps / 2 * H_1) @ np.linalg.matrix_power(inner, M) @ kick(eps / 2 * H_1)
-        return room.TIME / eps * np.log(np.abs(np.linalg.eigvals(step)).max())
+        return shahbaba.TIME / eps * np.log(np.abs(np.linalg.eigvals(step)).max())
 
-    parts = [[room.hessian(q, part) for part in (split.R_0, split.R_1)]
-             for q in room.draws()[:20]]
+    parts = [[shahbaba.hessian(q, part) for part in (split.R_0, split.R_1)]
+             for q in shahbaba.draws()[:20]]
     steps = 0.02 * np.arange(5, 151)  # of 0.1, ..., 3, and four between any two
     grows = [np.median([growth(eps, *each) for each in parts]) >= 0.1 for eps in steps]
-    found = room.windows("data split", M)
+    found = shahbaba.windows("data split", M)
     assert 0 < sum(grows) < len(steps)
     assert [any(low < eps < high for low, high in found) for eps in steps] == grows
 
@@ -224,39 +222,36 @@ def test_shahbaba_windows_of_the_data_split_are_those_of_its_linear_map(M):
 @pytest.mark.parametrize("sampler", range(3))
 @pytest.mark.parametrize("eps", [0.3, 0.7])
 def test_shahbaba_the_recorded_trajectory_is_that_of_the_compiled_sampler(sampler, eps):
-    room = ROOMS["shahbaba"]
-    name, M = room.SAMPLERS[sampler], 4 if sampler == 2 else 0
-    chain = room.transitions(name, room.draws()[0], eps, M, 1, np.random.default_rng(room.SEED))
+    name, rng = shahbaba.SAMPLERS[sampler], np.random.default_rng(shahbaba.SEED)
+    chain = shahbaba.transitions(name, shahbaba.draws()[0], eps, 4 * (sampler == 2), 1, rng)
     np.testing.assert_allclose(stored("shahbaba", "RATIO", name, eps=eps, M=4),
                                -chain.energy_error[0], **NUMBER)
 
 
 def test_shahbaba_hmc_is_unstable_past_its_limit_and_the_normal_split_stable_again():
-    room = ROOMS["shahbaba"]
-    model, fit, _ = room.problem()
-    w = sorted(np.sqrt(np.linalg.eigvalsh(room.hessian(q, model))[-1])
-               for q in room.draws()[:room.EXPAND])
-    (low, high), = room.windows("HMC")
-    low += room.EPS[0] / room.FINE / 2  # the first step that was tried and found unstable
+    model, fit, _ = shahbaba.problem()
+    w = sorted(np.sqrt(np.linalg.eigvalsh(shahbaba.hessian(q, model))[-1])
+               for q in shahbaba.draws()[:shahbaba.EXPAND])
+    (low, high), = shahbaba.windows("HMC")
+    low += shahbaba.EPS[0] / shahbaba.FINE / 2  # the first step that was tried and found unstable
     # the median growth is that of the two middle draws: 2 / w of one must be passed, and just past
     # that of the other an error has grown by 10 %; from there on it does
-    lower, upper = w[room.EXPAND // 2 - 1 : room.EXPAND // 2 + 1]
-    assert 2 / upper < low < 1.05 * 2 / lower and high >= room.EPS[-1]
-    ends = room.windows("normal split")
+    lower, upper = w[shahbaba.EXPAND // 2 - 1 : shahbaba.EXPAND // 2 + 1]
+    assert 2 / upper < low < 1.05 * 2 / lower and high >= shahbaba.EPS[-1]
+    ends = shahbaba.windows("normal split")
     turn = np.pi / fit.w.max()
     first = next(window for window in ends if window[1] > 0.9 * turn)
     assert 0.8 * turn < first[0] < first[1] < 1.4 * turn  # a window at half a turn, with an end
 
 
 def test_shahbaba_each_curve_is_in_its_panel(monkeypatch):
-    room = ROOMS["shahbaba"]
-    order = {method: k for k, method in enumerate(room.SAMPLERS)}
-    monkeypatch.setattr(room, "rates", lambda method, eps, M=0: (
+    order = {method: k for k, method in enumerate(shahbaba.SAMPLERS)}
+    monkeypatch.setattr(shahbaba, "rates", lambda method, eps, M=0: (
         0.5, order[method] + eps, 10 + order[method] + eps, 7.0))
-    monkeypatch.setattr(room, "windows", lambda method, M=0: np.array(
-        [[order[method], M + 1.0]][: method != room.HMC]).reshape(-1, 2))
-    monkeypatch.setattr(room, "path", lambda method, eps, M=0: (np.ones((3, 2)), np.arange(3.0)))
-    found, steps = room.setting(0.3, 4), np.array(room.EPS)
+    monkeypatch.setattr(shahbaba, "windows", lambda method, M=0: np.array(
+        [[order[method], M + 1.0]][: method != shahbaba.HMC]).reshape(-1, 2))
+    monkeypatch.setattr(shahbaba, "path", lambda *_: (np.ones((3, 2)), np.arange(3.0)))
+    found, steps = shahbaba.setting(0.3, 4), np.array(shahbaba.EPS)
     drawn = {(each.panel, each.of, each.kind): [*each.x, *each.y] for each in found.series}
     for k in range(3):
         # rates in a panel for each sampler, errors of all in the last one
@@ -265,53 +260,50 @@ def test_shahbaba_each_curve_is_in_its_panel(monkeypatch):
             assert drawn[panel, k, "now"] == [0.3, height + 0.3]
         # only the data split has inner steps
         assert drawn.get((4 + k, k, "bands"), "stable") == ["stable", [1, 1.0], [2, 5.0]][k]
-    assert found.numbers[room.RATE] == [0.3, 1.3, 2.3] and found.numbers[room.ESS] == [7.0] * 3
-    assert found.numbers[room.MEDIAN] == [10.3, 11.3, 12.3]
-    assert found.numbers[room.RATIO] == [-0.5] * 3 and found.numbers[room.WORST] == [2.0] * 3
+    for row, numbers in (("RATE", [0.3, 1.3, 2.3]), ("MEDIAN", [10.3, 11.3, 12.3]),
+                         ("ESS", [7.0] * 3), ("RATIO", [-0.5] * 3), ("WORST", [2.0] * 3)):
+        assert found.numbers[getattr(shahbaba, row)] == numbers
 
 
 @pytest.mark.parametrize("factor", [0.5, 1.0])
 def test_zhang_the_first_trajectory_is_that_of_the_compiled_sampler(factor):
-    room = ROOMS["zhang"]
-    x, v = room.start(0.0)
-    eps = room.SSHMC_EPS * factor
-    chain = sshmc.sshmc(x, v, room.model(), eps / 2, eps, room.SSHMC_L, 1, room.rng(),
-                        room.N_THETA, room.N_PHI)
+    x, v = zhang.start(0.0)
+    eps = zhang.SSHMC_EPS * factor
+    chain = sshmc.sshmc(x, v, zhang.model(), eps / 2, eps, zhang.SSHMC_L, 1, zhang.rng(),
+                        zhang.N_THETA, zhang.N_PHI)
     np.testing.assert_allclose(stored("zhang", "RATIO", "SSHMC", v=0.0, factor=factor),
                                -chain.energy_error[0], **NUMBER)
     # HMC's, from the same normals
-    chain = hmc(np.append(x, v), room.model(), room.HMC_EPS * factor, room.HMC_L, 1, room.rng())
+    chain = hmc(np.append(x, v), zhang.model(), zhang.HMC_EPS * factor, zhang.HMC_L, 1, zhang.rng())
     np.testing.assert_allclose(stored("zhang", "RATIO", "HMC", v=0.0, factor=factor),
                                -chain.energy_error[0], **NUMBER)
 
 
 def test_zhang_all_spend_the_same():
-    room = ROOMS["zhang"]
-    assert room.price("HMC") == room.HMC_L
-    for sampler in room.SAMPLERS:
-        assert room.price(sampler) == int(room.price(sampler))
-        spent = room.path_summary(sampler, 0.0, 1.0)[2]
+    assert zhang.price("HMC") == zhang.HMC_L
+    for sampler in zhang.SAMPLERS:
+        assert zhang.price(sampler) == int(zhang.price(sampler))
+        spent = zhang.path_summary(sampler, 0.0, 1.0)[2]
         # whole transitions, and one of several is drawn
-        assert room.SPENT * 0.95 - room.price(sampler) < spent[-1] <= room.SPENT
+        assert zhang.SPENT * 0.95 - zhang.price(sampler) < spent[-1] <= zhang.SPENT
 
 
 @pytest.mark.parametrize(("star", "r", "s"), [("good", 1, 1), ("narrow", 12, 3)])
 def test_wang_the_recorded_chain_is_that_of_the_compiled_sampler(star, r, s):
-    room = ROOMS["wang"]
     chain = discretizing_chain(
-        room.start("one"), room.target("one"), room.star("one", star), room.WIDTH,
-        room.MOVES // r, np.random.default_rng(room.SEED), r=r, s=s, unit="sweep",
-        max_widths=room.MOST)
-    chains, evaluations, approximations, end = room.mappings("one", star, r, s)
+        wang.start("one"), wang.target("one"), wang.star("one", star), wang.WIDTH,
+        wang.MOVES // r, np.random.default_rng(wang.SEED), r=r, s=s, unit="sweep",
+        max_widths=wang.MOST)
+    chains, evaluations, approximations, end = wang.mappings("one", star, r, s)
     np.testing.assert_array_equal(end, chain.samples[-1])
     assert (evaluations, approximations) == (chain.counts.density,
                                              chain.counts.approximations[0])
     values = dict(target="one", star=star, r=r, s=s)
-    assert stored("wang", "EVALUATED", room.CHAIN, **values) == evaluations
-    assert stored("wang", "SAVED", room.CHAIN, **values) == chain.counts.cache_hits
-    assert evaluations + chain.counts.cache_hits == room.MOVES + 1
+    assert stored("wang", "EVALUATED", wang.CHAIN, **values) == evaluations
+    assert stored("wang", "SAVED", wang.CHAIN, **values) == chain.counts.cache_hits
+    assert evaluations + chain.counts.cache_hits == wang.MOVES + 1
     # the mark's path, as it is drawn, ends where the last mapping does
-    _, marks = room.picture_of(chains, r)
+    _, marks = wang.picture_of(chains, r)
     np.testing.assert_array_equal(marks["q"][-1], end)
     np.testing.assert_array_equal(marks["q"][r - 1::r], chain.samples)
     assert sum(marks["accepted"]) == chain.accepted.sum()
@@ -320,24 +312,22 @@ def test_wang_the_recorded_chain_is_that_of_the_compiled_sampler(star, r, s):
 
 
 def test_wang_slice_sampling_makes_the_evaluations_that_are_drawn():
-    room = ROOMS["wang"]
-    states, evaluations = room.slices("one")
-    chain = slice_sampling(room.start("one"), room.target("one"), room.WIDTH, room.MOVES,
-                           np.random.default_rng(room.SEED), room.MOST)
+    states, evaluations = wang.slices("one")
+    chain = slice_sampling(wang.start("one"), wang.target("one"), wang.WIDTH, wang.MOVES,
+                           np.random.default_rng(wang.SEED), wang.MOST)
     np.testing.assert_array_equal(states[1:], chain.samples)
     assert evaluations[-1] == chain.counts.density
 
 
 def test_wang_when_a_state_is_there_and_when_pi_was_computed():
-    room = ROOMS["wang"]
     # r = 3, s = 2: the mark asks for step 2 (moves), for 4 (stays), for 0 (known)
     chain = Realization(
         q=np.arange(13.0).repeat(2).reshape(13, 2), U=np.arange(13.0), U_star=np.zeros(13),
         known=np.isin(np.arange(13), (0, 2, 4)), ends=np.array([0, 4]), steps=np.array([2, 2, 0]),
         proposed=np.array([2, 4, 0]), accepted=np.array([True, False, True]),
         cached=np.array([False, False, True]))
-    states, marks = room.picture_of([chain, chain], 3)
-    never = room.NEVER
+    states, marks = wang.picture_of([chain, chain], 3)
+    never = wang.NEVER
     assert states["k"] == [0, 1, 2, 3, 4] * 2
     assert states["born"] == [0, 1, 1, 2, 2, 4, 4, 4, 5, 5]
     assert states["full"] == [0, never, 1, never, 2, 3, never, 4, never, 5]

@@ -24,19 +24,16 @@ def long(x, n):
 
 @njit
 def short(x):
-    """Add."""
     return x + 1.0
 
 
 @njit
 def caller(x):
-    """Call a long function and a short one."""
     return long(x, 3) + short(x)
 
 
 @njit
 def outer(x):
-    """Call what calls the long one, and is short itself."""
     return 2.0 * caller(x)
 
 

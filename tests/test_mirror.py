@@ -262,15 +262,9 @@ def test_a_test_that_print_passes_too_is_a_failure():
         departs(-1, -1)(passes)()
 
 
-# The printed version
-
-
-MODEL = Gaussian(np.array([1.0, -2.0]), np.array([[2.0, 0.6], [0.6, 1.0]]))
-START = np.array([0.3, -1.1])
-
-
 def chain(run):
-    return run(START, MODEL, 0.9, 3, 50, np.random.default_rng(1), None, 0.0)
+    model = Gaussian(np.array([1.0, -2.0]), np.array([[2.0, 0.6], [0.6, 1.0]]))
+    return run(np.array([0.3, -1.1]), model, 0.9, 3, 50, np.random.default_rng(1), None, 0.0)
 
 
 @pytest.mark.parametrize("compiled", [False, True])

@@ -14,7 +14,6 @@ import test_gp_regression
 import test_hierarchical_logistic
 import test_log_gaussian_cox
 import test_stochastic_volatility
-from algorithms.rivals.elliptical_slice import Relative, log_L
 from algorithms.zhang_sshmc import H1, H2
 from conftest import python
 from differences import differences
@@ -136,14 +135,6 @@ def test_a_state_of_another_length_is_refused(name):
     for wrong in (q[:-1], np.append(q, 0.0)):  # compiled code would read or write beyond it
         with pytest.raises(ValueError, match=rf"q must have shape \({q.size},\)"):
             validate.state("q", wrong, model, gradient=True)
-
-
-def test_a_group_that_is_none_and_a_gaussian_of_another_length_are_refused():
-    groups = ALL["group 0"][0]
-    with pytest.raises(ValueError, match=r"model\.i must be less than the number of groups, 4"):
-        validate.model("model", groups._replace(i=4), U)
-    with pytest.raises(ValueError, match="must be of 2 variables"):
-        validate.model("model", Relative(ALL["SoftAbs"][0], np.zeros(2), np.eye(2)), log_L)
 
 
 @each

@@ -10,13 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from models.jit import ROOT
 from reproduce.harness import laboratory_page, page_layout
 from reproduce.harness.papers import PAPERS
+from test_companion_pages import FIGURES, NAMES
 
-FIGURES = ROOT / "figures"
-NAMES = ["index.html", *(f"{author}.html" for author in PAPERS), "laboratory.html",
-         "exercises.html"]
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium")
 
 
@@ -68,13 +65,6 @@ def step(page):
                          " document.querySelector(`[data-dock=${name}]`).textContent)")
     number, _, last = said[0].partition(" of ")
     return int(number), int(last), *said[1:]
-
-
-def values(run, record, number):
-    """The names and values of a step, as they were recorded."""
-    changes = record["steps"][number][3]
-    return {record["names"][name]: record["values"][value]
-            for name, value in zip(changes[::2], changes[1::2], strict=True)}
 
 
 def same(text, value, rel=1e-5):
@@ -195,7 +185,7 @@ def check_run(page, k, run):
 
 def check_step(page, run, record, number):
     """The step's line is marked in code and pseudocode, and its values are in both places."""
-    function, line, _, _, *calls = record["steps"][number]
+    function, line, _, changes, *calls = record["steps"][number]
     anchor, lines, _ = run["functions"][function]
     shown = step(page)
     assert shown[0] == number
@@ -210,7 +200,8 @@ def check_step(page, run, record, number):
     tagged = page.evaluate("[...document.querySelector('.cl.at').closest('.r')"
                            ".querySelectorAll('.pl .n')].map(e => e.hash.slice(1))")
     assert sorted(set(rows)) == sorted(set(tagged))
-    for name, value in values(run, record, number).items():
+    for k, v in zip(changes[::2], changes[1::2], strict=True):
+        name, value = record["names"][k], record["values"][v]
         found = page.evaluate(
             "name => [...document.querySelectorAll('[data-dock=locals] tr.new')].filter(row =>"
             " row.cells[0].textContent === name).map(row => row.cells[1].textContent)", name)

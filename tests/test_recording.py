@@ -1,9 +1,7 @@
 """Recorded runs: each ends where the compiled mirror does, and the tracer keeps what changed."""
 
 import json
-import os
 import re
-import subprocess
 import sys
 from functools import cache
 from importlib import import_module
@@ -12,13 +10,13 @@ import numba
 import numpy as np
 import pytest
 
+from conftest import python
 from models.jit import ROOT
 from reproduce.harness import recording
 from reproduce.harness.mirrors import departures, files_with_departures
 from reproduce.harness.papers import PAPERS, choose_papers
 from reproduce.tools import record
 
-STEPS = ROOT / "figures" / "steps"
 RUNS = [(author, run) for author in PAPERS
         for run in import_module(f"reproduce.{author}.steps").RUNS]
 IDS = [f"{author}-{run.name}" for author, run in RUNS]
@@ -27,7 +25,8 @@ NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?(?:e[+-]?\d+)?")
 
 @cache
 def committed(author):
-    return {run["name"]: run for run in json.loads((STEPS / f"{author}.json").read_text())}
+    return {run["name"]: run for run in json.loads(
+        (ROOT / "figures" / "steps" / f"{author}.json").read_text())}
 
 
 @pytest.fixture(scope="module")
@@ -35,11 +34,8 @@ def again():
     """What is recorded now, in a process in which nothing is compiled."""
     code = ("import json; from reproduce.tools.record import choose_papers, runs;"
             " print(json.dumps({author: runs(author) for author in choose_papers([])}))")
-    done = subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.PIPE,
-                          text=True, env={**os.environ, "NUMBA_DISABLE_JIT": "1",
-                                          "PYTHONPATH": str(ROOT)})
-    return {author: {run["name"]: run for run in found}
-            for author, found in json.loads(done.stdout).items()}
+    return {author: {run["name"]: run for run in found} for author, found in json.loads(
+        python("-c", code, NUMBA_DISABLE_JIT="1")).items()}
 
 
 @pytest.mark.parametrize(("author", "run"), RUNS, ids=IDS)
@@ -52,7 +48,6 @@ def test_a_recorded_run_ends_where_the_compiled_mirror_does(author, run):
 
 
 def pieces(stored):
-    """Yield a run and its replays."""
     yield stored
     yield from stored["replays"]
 
@@ -113,9 +108,6 @@ def test_every_replay_shows_a_departure_and_its_lines_fail(author, run):
     for replay in stored["replays"]:
         assert replay["test"] in tests
         assert replay["end"] != stored["end"] and replay["says"].endswith(".")
-
-
-# The tracer
 
 
 EXAMPLE = '''"""Paper  nobody.  Mirror  summed.

@@ -26,9 +26,6 @@ pytestmark = pytest.mark.usefixtures("figures")
 SETTINGS = Settings("smoke")
 
 
-# Replicates
-
-
 def where(seed):
     """Say how many threads BLAS has in this process, and whether that is deaf to Ctrl-C."""
     return {"threads": max(pool["num_threads"] for pool in threadpool_info()
@@ -92,7 +89,6 @@ def test_fresh_another_name_another_task_and_other_code_compute_again(log, monke
 
 
 def changed(change):
-    """Return a function that changes the record in a file."""
     def damage(text, _):
         record = json.loads(text)
         change(record)
@@ -249,9 +245,6 @@ def test_what_a_killed_process_left_is_removed_but_not_what_another_is_writing(l
     harness.sweep(SimpleNamespace(glob=lambda pattern: [kept / ".gone.tmp"]))
 
 
-# Packed
-
-
 def experiment(name="x_fig1", **changes):
     return harness.Experiment(name, SETTINGS._replace(budget="paper", **changes))
 
@@ -328,8 +321,6 @@ def test_what_is_in_a_damaged_pack_counts_as_missing(log, capsys, damage):
     assert len(calls(log)) == 4
     assert "is damaged" in capsys.readouterr().err
 
-
-# Interrupted
 
 SLOW = """
 def slow(seed):

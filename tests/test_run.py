@@ -21,17 +21,12 @@ from reproduce.harness.style import plt
 from reproduce.paquet import digits
 from studies import NOTHING, environment, write_script
 
-SETTINGS = Settings("smoke")
-
 
 @pytest.fixture(autouse=True)
 def folder(figures, monkeypatch):
     """Let the harness write to a folder of the test, and find no data; return that folder."""
     monkeypatch.delenv("PAPERS_DATA", raising=False)
     return figures
-
-
-# The command line
 
 
 def test_options():
@@ -69,7 +64,7 @@ def test_wrong_options_end_with_a_sentence(wrong, said, monkeypatch, capsys):
 def test_the_first_line_says_what_on_which_data_and_how_long(capsys, minutes, said):
     script = NOTHING._replace(name="x_fig1", what="ten chains",
                               minutes={"smoke": minutes, "short": minutes})
-    announce(script, SETTINGS, Data("digits", None, None, "USPS is not here"))
+    announce(script, Settings("smoke"), Data("digits", None, None, "USPS is not here"))
     announce(script, Settings(jobs=2, seed=7), "simulated")
     first, second = capsys.readouterr().out.splitlines()
     assert first.endswith("; seed 1") and second.endswith("; seed 7")
@@ -84,8 +79,6 @@ def test_the_first_line_does_not_wait_for_what_it_does_not_need():
             "print({'joblib', 'pooch', 'requests', 'matplotlib'} & {*sys.modules})")
     assert python("-c", code).strip() == "set()"
 
-
-# While it imports
 
 @pytest.mark.parametrize(("then", "status", "said"), [
     ("raise KeyboardInterrupt", 130, "Interrupted\\.\n"),  # a word and no traceback
@@ -119,16 +112,12 @@ def test_where_there_is_no_home_data_are_kept_beside_the_project(tmp_path):
     assert (done.stdout, done.stderr) == ("True\n", "") and not [*tmp_path.iterdir()]
 
 
-# A whole run
-
-
 def number_of_threads(seed):
     return {"threads": max(pool["num_threads"] for pool in threadpool_info()
                            if pool["user_api"] == "blas")}
 
 
 def script(**changes):
-    """Return a study."""
     def run(experiment, cases):
         found = experiment.replicates(number_of_threads, [{"seed": experiment.seed}])
         return {"rate": Measured(0.9, 0.01), "here": number_of_threads(0)["threads"]} | found[0]
@@ -145,23 +134,14 @@ def script(**changes):
     ])._replace(**changes)
 
 
-def ends(monkeypatch, *options, **changes):
-    """Run the script with these options; return the exit status."""
-    monkeypatch.setattr(sys, "argv", ["x_fig7.py", *options])
-    with pytest.raises(SystemExit) as end:
-        main(script(**changes))
-    return end.value.code
-
-
 @pytest.mark.parametrize("jobs", ["0", "1"])
-def test_a_run_writes_its_report_figure_and_numbers_on_one_thread(monkeypatch, folder, capsys,
-                                                                      jobs):
+def test_a_run_writes_its_report_figure_and_numbers_on_one_thread(ends, folder, jobs):
     before = plt.get_fignums()  # other tests leave theirs
     with threadpool_limits(2, "blas"):  # whatever the user has set
-        assert ends(monkeypatch, "--budget", "smoke", "--jobs", jobs, "--seed", "3") == 0
+        status, out, _ = ends(script(), "--jobs", jobs, "--seed", "3")
     text = (folder / "x_fig7.txt").read_text()
+    assert status == 0
     assert text.startswith("the table, on 1\n\n") and text.endswith("2 agrees\n")
-    out = capsys.readouterr().out
     assert text in out and "data: made on 1;" in out
     assert out.splitlines()[-1] == str(folder / "x_fig7.png")
     assert (folder / "x_fig7.png").read_bytes().startswith(b"\x89PNG")
@@ -178,57 +158,49 @@ def test_a_run_writes_its_report_figure_and_numbers_on_one_thread(monkeypatch, f
     assert record["replicate_seconds"] == json.loads(one.read_text())["seconds"]
 
 
-def test_a_failing_claim_is_exit_status_1(monkeypatch):
+def test_a_failing_claim_is_exit_status_1(ends):
     exact = script().claims[0]._replace(ours=lambda r: 0.9)  # a smoke run can fail by no other
     wrong = exact._replace(what="wrong", low=0.0, high=0.1)
-    assert ends(monkeypatch, "--budget", "smoke", claims=[wrong]) == 1
+    assert ends(script(claims=[wrong]))[0] == 1
     for seen in ("", "2025-12-31"):  # declared before or after a run has shown it
         known = Declared("a misprint", "2026-01-01", seen)
-        assert ends(monkeypatch, "--budget", "smoke", claims=[wrong._replace(known=known)]) == 0
+        assert ends(script(claims=[wrong._replace(known=known)]))[0] == 0
     outlived = exact._replace(known=Declared("a misprint", "2026-01-01"))
-    assert ends(monkeypatch, "--budget", "smoke", claims=[outlived]) == 1
+    assert ends(script(claims=[outlived]))[0] == 1
 
 
-def test_no_claim_is_made_on_other_data_than_those_asked_for(monkeypatch, folder):
+def test_no_claim_is_made_on_other_data_than_those_asked_for(ends, folder):
     other = Data("digits", None, None, "USPS is not here")
-    assert ends(monkeypatch, "--budget", "smoke", cases=lambda settings: other) == 0
+    assert ends(script(cases=lambda settings: other))[0] == 0
     assert "No claim is made: USPS is not here" in (folder / "x_fig7.txt").read_text()
     assert json.loads((folder / "x_fig7.json").read_text())["claims"] == []
 
 
-def test_the_paper_budget_packs_its_replicates_where_results_are_committed(monkeypatch, folder):
-    assert ends(monkeypatch, "--budget", "paper") == 0
-    assert (folder.parent / "replicates" / "x_fig7.json.gz").exists()
-    assert not (folder.parent / "replicates" / "x_fig7").exists()
-    assert (folder.parent / "x_fig7.txt").exists()
-
-
-def test_what_is_of_other_data_or_recalled_is_not_packed(monkeypatch, folder):
+def test_the_paper_budget_packs_its_replicates_but_not_of_other_data_or_recalled_ones(ends, folder):
     other = Data("digits", None, None, "USPS is not here")
-    assert ends(monkeypatch, "--budget", "paper", cases=lambda settings: other) == 0
+    assert ends(script(cases=lambda settings: other), "--budget", "paper")[0] == 0
     pack = folder.parent / "replicates" / "x_fig7.json.gz"
     assert not pack.exists()
-    assert ends(monkeypatch, "--budget", "paper") == 0
+    assert ends(script(), "--budget", "paper")[0] == 0
+    assert pack.exists() and not (folder.parent / "replicates" / "x_fig7").exists()
+    assert (folder.parent / "x_fig7.txt").exists()
     os.utime(pack, (0, 0))
     assert run.whole_run(script(), Settings("paper", recall=True)) == 0
     assert pack.stat().st_mtime == 0
 
 
-# What can go wrong
-
-
-def test_killed_processes_are_counted_before_the_last_line(monkeypatch, capsys):
+def test_killed_processes_are_counted_before_the_last_line(ends, monkeypatch):
     monkeypatch.setattr(run, "killed", ["chain(1)", "chain(2)", "chain(1)"])
     said = ["Killed: 2 processes that computed chain(1)",
             "Killed: 1 process that computed chain(2)"]
-    assert ends(monkeypatch, "--budget", "smoke") == 0
-    assert capsys.readouterr().out.splitlines()[-3:-1] == said
+    status, out, _ = ends(script())
+    assert (status, out.splitlines()[-3:-1]) == (0, said)
 
     def killing(experiment, cases):
         raise replicates.Lost("chain(1) is given up")
 
-    assert ends(monkeypatch, "--budget", "smoke", run=killing) == 1
-    assert capsys.readouterr().err.splitlines() == [*said, "chain(1) is given up"]
+    status, _, errors = ends(script(run=killing))
+    assert (status, errors.splitlines()) == (1, [*said, "chain(1) is given up"])
 
 
 @pytest.mark.parametrize(("error", "status", "said"), [
@@ -253,13 +225,13 @@ def test_how_a_command_ends_that_is_stopped(capsys, error, status, said):
     lambda content: content[:-1], lambda content: b"x" * 8 + content[8:],
     lambda content: content[:1000] + b"x" * 8 + content[1008:]],
     ids=["empty", "10 bytes", "1000 bytes", "all but one", "another beginning", "overwritten"])
-def test_a_damaged_data_set_is_a_sentence_and_exit_status_2(monkeypatch, capsys, tmp_path, damage):
+def test_a_damaged_data_set_is_a_sentence_and_exit_status_2(ends, monkeypatch, tmp_path, damage):
     (tmp_path / "digits.npz").write_bytes(damage(digits.DIGITS.read_bytes()))
     monkeypatch.setattr(digits, "DIGITS", tmp_path / "digits.npz")
-    assert ends(monkeypatch, "--budget", "smoke", cases=lambda _: digits.digits_3v5()) == 2
+    status, _, errors = ends(script(cases=lambda _: digits.digits_3v5()))
     gc.collect()  # here, where its warning is none, and not in a later test
-    (said,) = capsys.readouterr().err.splitlines()
-    assert "is damaged" in said and "git restore" in said
+    (said,) = errors.splitlines()
+    assert status == 2 and "is damaged" in said and "git restore" in said
 
 
 TINY = """
@@ -338,15 +310,6 @@ def test_a_poor_environment_does_no_harm(tiny, tmp_path):
     assert "\u00e9 \u2207" in (folder / "smoke" / "tiny_fig1.txt").read_text("utf-8")
     closed = start("--jobs", "0", before=["sh", "-c", '"$@" >&- 2>&-', "sh"])
     assert closed.communicate() == ("", "") and closed.returncode == 0
-
-
-def test_times_of_several_processors_are_not_mixed_without_a_word():
-    class Two:
-        clocks = ("one", "another")
-
-    assert "several kinds of processors: one; another" in run.write_report("", [], Two)
-    Two.clocks = ("one",)
-    assert "processors" not in run.write_report("", [], Two)
 
 
 @pytest.mark.parametrize("end", [lambda: 1, lambda: sys.exit(130)])  # a claim fails; Ctrl-C

@@ -30,7 +30,7 @@ from conftest import python
 from models import validate
 from models.funnel import Funnel
 from models.gaussian import Gaussian
-from models.interface import U, grad_U
+from models.interface import U
 from models.jit import ROOT
 from models.mixture import gaussian_mixture, mixture_draw
 from models.non_centred import NonCentred
@@ -39,6 +39,7 @@ from sampling.problems import counts_on_a_grid, hierarchical_logistic, logistic_
 from sampling.run import Chains, run
 from sampling.summary import e_bfmi, ess_bulk, ess_tail, rhat, summary
 from studies import environment, wait_until
+from test_bad_input import CALLS, Crooked
 
 MODEL = Gaussian(np.zeros(2), np.eye(2))
 SETTINGS = dict(model=MODEL, eps=0.7, L=3)
@@ -92,8 +93,6 @@ for sampler, arguments in calls():
 
 def calls():
     """Return every sampler whose chains are run in pieces, with arguments of test_bad_input.py."""
-    from test_bad_input import CALLS
-
     settings = {}
     for sampler, arguments in CALLS.values():
         if sampler in (*runs.PIECEWISE, runs.nuts, runs.slice_sampling):
@@ -122,10 +121,11 @@ def test_every_sampler_that_is_run_in_pieces_can_be_continued_exactly():
 def test_a_sampler_with_a_warm_up_in_its_draws_is_run_as_it_is():
     # which is compiled by a chain of one draw, with no longer a warm-up
     arguments = dict(q0=np.zeros(2), model=MODEL, n=40, warm_up=30)
-    found = run(nuts_dual_averaging, **arguments, rng=generator(), jobs=1, bars=False)
-    (child,) = generator().spawn(1)
-    np.testing.assert_array_equal(found.chains[0].samples, nuts_dual_averaging(
-        **arguments, rng=child).samples)
+    found = run(nuts_dual_averaging, **arguments, rng=generator(), chains=2, jobs=1, bars=False)
+    for ours, rng in zip(found.chains, generator().spawn(2), strict=True):
+        alone = nuts_dual_averaging(**arguments, rng=rng)
+        np.testing.assert_array_equal(ours.samples, alone.samples)
+        assert str(ours) == str(alone)
 
 
 @pytest.mark.parametrize("sampler, jobs, settings", [
@@ -295,31 +295,16 @@ def test_nuts_goes_on_with_the_step_and_the_mass_of_its_warm_up(capsys):
     np.testing.assert_allclose(made.acceptance, [c.rates[10:].mean() for c in found.chains])
     np.testing.assert_allclose(made.e_bfmi, [c.e_bfmi for c in found.after(10).chains])
     assert found.after(58).chains[0].mass.variances.shape == (2,)
-    assert found.statistics["tree_depth"].shape == (2, 60)
-    np.testing.assert_array_equal(found.statistics["lp"][1], -found.chains[1].energies)
-
-
-def test_any_other_sampler_is_run_in_one_piece(monkeypatch):
-    monkeypatch.setattr(runs, "PIECEWISE", ())
-    found = run(hmc, np.zeros(2), **SETTINGS, n=30, rng=generator(), chains=3, jobs=1, bars=False)
-    for ours, alone in zip(found.chains, as_called(30), strict=True):
-        np.testing.assert_array_equal(ours.samples, alone.samples)
-        assert ours.counts == alone.counts
-
-
-class Crooked(NamedTuple):
-    """A normal density whose gradient is so many times what it should be."""
-
-    slope: float
+    for name, values in (("tree_depth", found.chains[1].depths), ("lp", -found.chains[1].energies),
+                         ("n_steps", found.chains[1].gradients)):
+        np.testing.assert_array_equal(found.statistics[name][1], values)
 
 
 class NoGradient(NamedTuple):
     """A normal density without a gradient."""
 
 
-grad_U.implementations[Crooked] = lambda q, model: model.slope * q
-for kind in (Crooked, NoGradient):
-    U.implementations[kind] = lambda q, model: q @ q / 2
+U.implementations[NoGradient] = lambda q, model: q @ q / 2
 
 
 @pytest.mark.parametrize("model, said", [
@@ -377,15 +362,9 @@ def test_a_run_that_goes_nowhere_says_so_once():
 
 def chains_of(draws, **fields):
     """Make what run gives back of draws (chains, n, d)."""
-    class Result(NamedTuple):
-        samples: np.ndarray
-        energies: np.ndarray
-        accepted: np.ndarray
-        energy_error: np.ndarray
-
-    some = [Result(x, np.full(len(x), 2.0) + np.arange(len(x)) % 2, np.arange(len(x)) % 4 > 0,
-                   np.zeros(len(x)))._replace(**fields) for x in draws]
-    return Chains(tuple(some), draws.shape[1], hmc)
+    t = np.arange(draws.shape[1])
+    alike = dict(energies=2.0 + t % 2, accepted=t % 4 > 0, energy_error=np.zeros(t.size)) | fields
+    return Chains(tuple(SimpleNamespace(samples=x, **alike) for x in draws), t.size, hmc)
 
 
 def autoregressive(m, n, rho, rng):
@@ -443,16 +422,12 @@ def test_a_summary_says_what_to_believe():
 
 
 def test_a_summary_of_many_shows_hyperparameters_and_the_worst_of_the_others():
-    class Blocks(NamedTuple):
-        theta: np.ndarray
-        phi: np.ndarray
-        divergences: int  # evaluations that were not finite: a slice sampler has no trajectories
-
     x = generator(6).standard_normal((4, 1000, 20))
     x[:, :, [3, 17]] = np.repeat(x[:, ::4, [3, 17]], 4, axis=1)
     x[:, :, 9] = 1.0  # never moved
-    made = summary(Chains(tuple(Blocks(each[:, :19], each[:, 19:], 7) for each in x), 1000,
-                          slice_sampling))
+    # evaluations that were not finite are no divergences: a slice sampler has no trajectories
+    made = summary(Chains(tuple(SimpleNamespace(theta=each[:, :19], phi=each[:, 19:], divergences=7)
+                                for each in x), 1000, slice_sampling))
     assert made.divergences == 0
     assert np.isnan(made.e_bfmi).all()
     shown = [line.split()[0] for line in str(made).splitlines()]
@@ -481,12 +456,6 @@ def test_a_summary_doubts(change, said):
     assert re.search(said, text), text
 
 
-def test_a_summary_of_chains_that_never_moved_says_to_shorten_the_step():
-    found = chains_of(np.zeros((4, 100, 2)), accepted=np.zeros(100, bool))
-    assert summary(found).doubts == (
-        "chain 0 has accepted no proposal; halve eps, and run it again",)
-
-
 def test_a_summary_counts_divergences_and_low_energy_changes():
     x = generator(6).standard_normal((4, 1000, 1))
     lost = np.where(np.arange(1000) < 3, [1001.0, np.inf, np.nan] * 333 + [0.0], 0.0)
@@ -494,6 +463,8 @@ def test_a_summary_counts_divergences_and_low_energy_changes():
     assert made.divergences == 12 and made.doubts[0].startswith(
         "12 trajectories diverged; halve eps, or take")
     np.testing.assert_array_equal(chains_of(x, energy_error=lost).statistics["diverging"].sum(1), 3)
+    one = np.where(np.arange(1000) < 1, np.inf, 0.0)
+    assert "1 trajectory diverged; halve eps" in str(summary(chains_of(x[:1], energy_error=one)))
     text = str(summary(chains_of(x, energy_error=lost)._replace(sampler=nuts)))
     assert "12 trajectories diverged; take a larger target, such as 0.95 or 0.99, or take" in text
     made = summary(chains_of(x, energies=np.linspace(0, 20, 1000)))
@@ -512,42 +483,33 @@ def test_more_than_a_hundredth_of_divergences_is_warned_of():
     runs.warn(chains_of(x, energy_error=np.where(np.arange(1000) < 10, np.inf, 0.0)))
 
 
-def test_a_variable_that_never_moves_is_doubted():
+def test_a_variable_that_never_moves_is_doubted_and_a_chain_is_to_have_a_shorter_step():
+    still = chains_of(np.zeros((4, 100, 2)), accepted=np.zeros(100, bool))
+    assert summary(still).doubts == (
+        "chain 0 has accepted no proposal; halve eps, and run it again",)
     x = generator(6).standard_normal((4, 1000, 2))
     x[:, :, 1] = 3.0
     assert [doubt[:31] for doubt in summary(chains_of(x)).doubts] == [
         "R-hat of q[1] is nan, above 1.0", *["the effective sample size of q["] * 2]
 
 
-def test_depths_and_gradients_have_their_own_names():
-    one = SimpleNamespace(samples=np.zeros((3, 1)), rates=np.ones(3), depths=np.array([1, 2, 3]),
-                          gradients=np.array([1, 3, 7]), divergent=np.zeros(3, bool))
-    statistics = Chains((one,), 3, None).statistics
-    assert statistics["tree_depth"].tolist() == [[1, 2, 3]]
-    assert statistics["n_steps"].tolist() == [[1, 3, 7]]
-
-
 def test_a_keyword_that_neither_takes_says_what_run_takes():
-    normal = Gaussian(np.zeros(2), np.eye(2))
     with pytest.raises(TypeError, match=r"run\(\) got .* 'cores'; it takes chains, jobs and bars"):
-        run(hmc, np.zeros(2), normal, 0.5, 5, 30, generator(), cores=4)
+        run(hmc, np.zeros(2), MODEL, 0.5, 5, 30, generator(), cores=4)
     with pytest.raises(TypeError, match=r"hmc\(\) got .* 'epss'; did you mean 'eps'"):
-        run(hmc, np.zeros(2), normal, epss=0.5, L=5, n=30, rng=generator())
+        run(hmc, np.zeros(2), MODEL, epss=0.5, L=5, n=30, rng=generator())
     with pytest.raises(ValueError, match="rng must be one that can spawn others"):
-        run(hmc, np.zeros(2), normal, 0.5, 5, 30,
+        run(hmc, np.zeros(2), MODEL, 0.5, 5, 30,
             np.random.Generator(np.random.RandomState(3)._bit_generator))
 
 
 class Draws(NamedTuple):
-    """What a sampler of one's own returns."""
-
     samples: object
 
 
 @pytest.mark.parametrize("samples", [np.ones(5), [[1.0]], np.ones((5, 2), int)])
 def test_draws_of_another_form_are_refused(samples):
     def mine(q0, n, rng):
-        """Return them."""
         return Draws(samples)
 
     with pytest.raises(ValueError, match=r"must return samples as an array of floats of shape"):
@@ -563,12 +525,6 @@ def test_blocks_that_are_accepted_one_by_one_have_one_statistic_a_draw():
     np.testing.assert_allclose(found.statistics["energy_error"][1], each.energy_error.max(axis=1))
     np.testing.assert_allclose(found.statistics["accepted"][1], each.accepted.mean(axis=1))
     assert runs.same(found.model, Funnel.from_size(3)) and found.after(3).model is found.model
-
-
-def test_one_divergence_is_one_trajectory():
-    lost = np.where(np.arange(1000) < 1, np.inf, 0.0)
-    x = generator(6).standard_normal((1, 1000, 1))
-    assert "1 trajectory diverged; halve eps" in str(summary(chains_of(x, energy_error=lost)))
 
 
 def test_chains_are_pickled_without_a_model_that_cannot_be(monkeypatch):

@@ -21,9 +21,6 @@ pytestmark = pytest.mark.usefixtures("figures")
 SETTINGS = Settings("smoke")
 
 
-# What is dealt out
-
-
 def costs(seed, n):
     """Return {key: cost} as uneven as those of scripts: four orders of magnitude, with ties."""
     rng = np.random.default_rng(seed)
@@ -52,9 +49,6 @@ def test_one_replicate_is_not_always_that_of_the_first_share():
     assert all(26 < taken.count(k) < 74 for k in range(1, 5))
 
 
-# What a shard computes
-
-
 def tasks(log, seeds=range(12)):
     """Return tasks of cost 1 to 5; that of 1 is not said."""
     return [{"seed": seed, "log": str(log)} | ({"cost": 1 + seed % 5} if seed % 5 else {})
@@ -62,13 +56,13 @@ def tasks(log, seeds=range(12)):
 
 
 def shard_of(number, of, log, name="x_fig1", **changes):
-    """Compute a share; return the results, or None if others are missing."""
+    """Compute a share; return the results, or what is said if others are missing."""
     settings = SETTINGS._replace(shard=Shard(number, of), **changes)
     experiment = replicates.Experiment(name, settings)
     try:
         return experiment.replicates(draw, tasks(log))
-    except Unfinished:
-        return None
+    except Unfinished as unfinished:
+        return str(unfinished)
 
 
 def test_a_share_does_not_depend_on_what_is_stored(log):
@@ -86,8 +80,10 @@ def test_a_share_does_not_depend_on_what_is_stored(log):
 
 @pytest.mark.parametrize("jobs", [0, 2])
 def test_the_last_shard_has_all_results_and_so_has_who_collects(log, tmp_path, jobs):
-    assert shard_of(1, 2, log, jobs=jobs) is None
-    found = shard_of(2, 2, log, jobs=jobs)
+    said, own = shard_of(1, 3, log, jobs=jobs), len(calls(log))
+    assert f"stored, {own} of 12, and {12 - own} of other shards are not" in said and own < 6
+    shard_of(2, 3, log, jobs=jobs)
+    found = shard_of(3, 3, log, jobs=jobs)
     whole = replicates.Experiment("x_fig1", SETTINGS).replicates(draw, tasks(log))
     assert repr(found) == repr(whole)
     assert calls(log) == [*range(12)]  # nothing for who collects
@@ -95,26 +91,16 @@ def test_the_last_shard_has_all_results_and_so_has_who_collects(log, tmp_path, j
         assert each["x"] == draw(wanted["seed"], wanted["log"])["x"].tolist()  # every bit
 
 
-def test_a_shard_says_how_many_are_its_own_and_how_many_are_missing(log, capsys):
-    experiment = replicates.Experiment("x_fig1", SETTINGS._replace(shard=Shard(1, 3)))
-    with pytest.raises(Unfinished) as said:
-        experiment.replicates(draw, tasks(log), unit="chains")
-    own = len(calls(log))
-    assert 0 < own < 6 and f"{own}/{own} chains" in capsys.readouterr().err  # the bar
-    assert (f"its share of the chains is stored, {own} of 12, and {12 - own} of other shards are"
-            " not") in str(said.value)
-
-
 def test_what_is_damaged_is_computed_again_by_the_shard_whose_share_it_is(log, figures, capsys):
     store = figures / "replicates" / "x_fig1"
     shard_of(1, 2, log)
     mine = {*store.iterdir()}
-    assert shard_of(2, 2, log) is not None
+    shard_of(2, 2, log)
     path = min({*store.iterdir()} - mine)
     path.write_text("half")
-    assert shard_of(1, 2, log) is None  # which is the first's not to repair
+    shard_of(1, 2, log)  # which is the first's not to repair
     assert len(calls(log)) == 12
-    assert shard_of(2, 2, log) is not None and len(calls(log)) == 13
+    assert len(shard_of(2, 2, log)) == 12 and len(calls(log)) == 13
     assert f"{path} is damaged" in capsys.readouterr().err
 
 
@@ -132,9 +118,6 @@ def test_what_is_packed_counts_as_stored(log):
     assert repr(done[1]) == repr(done[2]) == repr(found)
     assert calls(log) == sorted([*range(12), *lost])
     assert len(list(half.folder.iterdir())) == 6  # a shard packs nothing
-
-
-# Scripts
 
 
 def first(seed):
@@ -158,13 +141,14 @@ def script(**changes):
 def test_a_script_in_stages_needs_a_round_for_each(ends, figures):
     store = figures / "replicates" / "x_fig7"
     def lines_of(*options):
-        status, printed, _ = ends(script(), "--jobs", "0", *options)
-        assert status == 0
+        status, printed, errors = ends(script(), "--jobs", "0", *options)
+        assert status == 0 and ("2/2 " in errors) == bool(options)  # the bar, of its own ones
         return printed.splitlines()
 
     line, last = lines_of("--shard", "1/2")
     assert "shard 1/2" in line
-    assert last.startswith("x_fig7, shard 1/2: its share of the starts") and AGAIN in last
+    assert AGAIN in last and last.startswith("x_fig7, shard 1/2: its share of the starts is stored,"
+                                             " 2 of 4, and 2 of other shards are not")
     assert len(list(store.iterdir())) == 2
     last = lines_of("--shard", "2/2")[-1]  # it goes on: the first stage is complete
     assert "its share of the chains is stored, 2 of 4, and 2 of other" in last and AGAIN in last
@@ -191,9 +175,6 @@ def test_killed_processes_are_counted_before_the_last_line(ends, monkeypatch):
     monkeypatch.setattr(run, "killed", ["chain(1)"])
     _, printed, _ = ends(script(), "--jobs", "0", "--shard", "1/2")
     assert printed.splitlines()[-2] == "Killed: 1 process that computed chain(1)"
-
-
-# The project's own
 
 
 def run_script(name, shard=None):
@@ -226,20 +207,15 @@ def in_shards(name, of):
     raise AssertionError(f"{name} needs more than eight rounds")
 
 
-# what is chosen by times differs in each run; so its shards take the times of the whole one
-BY_TIMES = {"wang_rivals"}
-SCRIPTS = [path.stem for path in papers.scripts()]
-
-
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of chains as short as those of smoke
-@pytest.mark.parametrize("name", SCRIPTS)
+@pytest.mark.parametrize("name", [path.stem for path in papers.scripts()])
 def test_every_script_stores_in_shards_what_it_does_as_a_whole(name, tmp_path, monkeypatch):
     wanted = whole(name)
     at_once = {path.relative_to(replicates.FIGURES): path
                for path in replicates.FIGURES.rglob("*.json")}
     monkeypatch.setattr(replicates, "FIGURES", tmp_path / "sharded")
-    if name in BY_TIMES:
+    if name == "wang_rivals":  # what it chooses by times differs in each run
         for path, there in at_once.items():
             if replicates.TIMES & json.loads(there.read_text())["result"].keys():
                 replicates.write(replicates.FIGURES / path, there.read_text())
@@ -248,9 +224,6 @@ def test_every_script_stores_in_shards_what_it_does_as_a_whole(name, tmp_path, m
                               for path in replicates.FIGURES.rglob("*.json")}
     monkeypatch.setattr(replicates, "compute", None)  # who collects has nothing left to compute
     assert whole(name) == wanted
-
-
-# What is compiled
 
 
 @pytest.mark.skipif(sys.platform == "win32",

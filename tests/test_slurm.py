@@ -52,7 +52,6 @@ PartitionName=all Nodes={host} Default=YES State=UP
 
 
 def free_ports():
-    """Return the numbers of two ports that nobody listens on."""
     with socket.socket() as one, socket.socket() as two:
         for each in (one, two):
             each.bind(("127.0.0.1", 0))
@@ -119,7 +118,6 @@ def run(experiment, cases):
 
 
 def jobs(printed):
-    """Return the numbers of the arrays that were submitted."""
     return re.findall(r"^round \d+ of \d+: job (\d+)$", printed, re.MULTILINE)
 
 
@@ -160,9 +158,6 @@ def test_a_killed_task_is_submitted_again_and_the_results_are_those_of_one_proce
     wanted = slurm(sys.executable, alone, "--budget", "smoke", "--jobs", "0")
     assert collected.splitlines()[2:-1] == wanted.splitlines()[2:-1]  # every bit
     assert collected.splitlines()[2].startswith("[{'x': [")
-
-
-# Without SLURM
 
 
 def run(*arguments, **environment):

@@ -36,7 +36,6 @@ def lab(colour, sight):
 
 
 def least(colours, sight):
-    """Return the least distance of two of the colours."""
     seen = [lab(colour, sight) for colour in colours]
     return min(np.linalg.norm(a - b) for a, b in itertools.combinations(seen, 2))
 

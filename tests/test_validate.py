@@ -13,7 +13,6 @@ from algorithms.hmc import hmc
 from models import fields, interface, validate
 from models.funnel import Funnel
 from models.gaussian import Gaussian
-from models.mixture import gaussian_mixture
 
 
 def test_good_values_come_back_clean():
@@ -23,14 +22,11 @@ def test_good_values_come_back_clean():
     assert validate.count("n", 2**31 - 1) == 2**31 - 1
     value = validate.array("x", np.asfortranarray(np.arange(6).reshape(2, 3)), (-1, 3))
     assert value.dtype == np.float64 and value.flags.c_contiguous
-    np.testing.assert_array_equal(validate.labels("y", [1, -1], 2), [1.0, -1.0])
+    for given in ([1, -1, 1], [True, False, True], np.array([True, False, True])):
+        np.testing.assert_array_equal(validate.labels("y", given, 3), [1.0, -1.0, 1.0])
+    np.testing.assert_array_equal(validate.logarithms("v", [0, -np.inf]), [0.0, -np.inf])
     rng = np.random.default_rng(1)
     assert validate.generator("rng", rng) is rng and validate.instance("m", 1, int, "") == 1
-
-
-def test_true_and_false_are_labels():
-    for given in ([True, False, True], np.array([True, False, True])):
-        np.testing.assert_array_equal(validate.labels("y", given, 3), [1.0, -1.0, 1.0])
 
 
 def test_indices_are_all_or_those_given():
@@ -54,10 +50,6 @@ def test_a_covariance_becomes_symmetric_to_the_last_bit_and_only_rounding_is_for
 
 
 @pytest.mark.parametrize(("call", "message"), [
-    (lambda: validate.real("v", 2, 0, 1), "v must be a finite number in [0, 1], not 2"),
-    (lambda: validate.real("v", 0.0, 0.0, open_low=True),
-     "v must be a finite number in (0, inf), not 0.0"),
-    (lambda: validate.real("v", np.nan), "v must be a finite number in (-inf, inf), not nan"),
     (lambda: validate.real("v", np.inf, high=1e100),
      "v must be a finite number in (-inf, 1e+100], not inf"),
     (lambda: validate.array("v", np.zeros(2), (-1, -1)), "v must have shape (n, m), not (2,)"),
@@ -65,8 +57,8 @@ def test_a_covariance_becomes_symmetric_to_the_last_bit_and_only_rounding_is_for
      "v must not be empty, but has shape (2, 0)"),
     (lambda: validate.logarithms("v", [-np.inf, np.inf, 0.0, np.nan]),
      "v must be finite, but 2 of its 4 entries are not"),
-    (lambda: validate.fits("v", Gaussian(np.zeros(2), np.eye(2)), np.zeros(3)),
-     "v must be of 3 variables, as x0 is, but its U takes 2"),
+    (lambda: validate.fits("v", interface.GivenTheta(Funnel.from_size(3), np.zeros(3)), np.ones(2)),
+     "v must be of 2 variables, as x0 is, but its U takes 1"),
     (lambda: validate.instance("v", 1, str, "as they are"),
      "v must be of type str (as they are), not int"),
     (lambda: validate.models("v", [Gaussian(np.zeros(2), np.eye(2)), 3]),
@@ -75,13 +67,6 @@ def test_messages_say_what_was_wanted_and_what_was_found(call, message):
     with pytest.raises(ValueError) as error:
         call()
     assert str(error.value) == message
-
-
-def test_a_start_of_no_finite_energy_is_refused():
-    for wrong in (np.inf, np.nan):
-        model = Gaussian(np.zeros(1), np.array([[wrong]]))  # which a sampler checks before
-        with pytest.raises(ValueError, match=f"v must be where U is finite, .* there is {wrong}"):
-            validate.state("v", [1.0], model)
 
 
 class Own(NamedTuple):
@@ -120,9 +105,7 @@ def test_what_compiled_code_cannot_take_is_named(change):
         validate.model("m", Own(np.ones(2))._replace(**change))
 
 
-def test_what_is_no_model_or_lacks_a_function_is_named():
-    with pytest.raises(ValueError, match=r"^m must be a model, a NamedTuple such as .* not None"):
-        validate.model("m", None)
+def test_what_lacks_a_function_is_named():
     with pytest.raises(ValueError,
                        match=r"^m must have U .* but Own has none: .*@U.register\(Own"):
         validate.model("m", Own(np.ones(2)), interface.prepare, interface.U)  # one has a default
@@ -152,12 +135,14 @@ interface.U.implementations[Sloped] = lambda q, model: 0.0
 interface.grad_U.implementations[Sloped] = lambda q, model: model.gradient
 
 
-def test_a_start_of_another_length_than_the_gradient_is_refused():
+def test_a_start_of_another_length_than_the_gradient_or_where_that_is_not_finite_is_refused():
     np.testing.assert_array_equal(validate.state("v", [1, 2], Sloped(np.zeros(2))), [1.0, 2.0])
     for gradient, found in ((np.zeros(3), r"float64 of shape \(3,\)"), ([0.0, 0.0], "a list")):
         with pytest.raises(ValueError, match=r"^v has shape \(2,\), so grad_U of Sloped must be an"
                                              f" array .* not {found}$"):
             validate.state("v", [1, 2], Sloped(gradient))
+    with pytest.raises(ValueError, match="q0 must be where grad_U of Sloped is finite, but 2 of"):
+        hmc(np.ones(2), Sloped(np.array([np.nan, np.inf])), 0.1, 3, 5, np.random.default_rng(1))
 
 
 def test_an_annotation_that_only_a_function_knows_is_none():
@@ -179,20 +164,8 @@ class Loops(NamedTuple):
     of_gradient: int
 
 
-@interface.U.register(Loops)
-def loops_U(q, model):
-    total = 0.0
-    for i in range(model.of_U):
-        total += q[i]
-    return total
-
-
-@interface.grad_U.register(Loops)
-def loops_gradient(q, model):
-    g = np.ones(q.size)
-    for i in range(model.of_gradient):
-        g[i] = 1.0
-    return g
+interface.U.register(Loops)(lambda q, model: q[model.of_U - 1])
+interface.grad_U.register(Loops)(lambda q, model: np.ones(q.size) * q[model.of_gradient - 1])
 
 
 class Cautious(NamedTuple):
@@ -200,12 +173,7 @@ class Cautious(NamedTuple):
 
 
 interface.grad_U.register(Cautious)(lambda q, model: 1.0 * q)
-
-
-@interface.U.register(Cautious)
-def cautious_U(q, model):
-    """The energy."""
-    return q @ q / 2 + 1.0 / math.log(q[0] - q[0])
+interface.U.register(Cautious)(lambda q, model: q @ q / 2 + 1.0 / math.log(q[0] - q[0]))
 
 
 def test_an_error_that_compiled_code_does_not_have_is_none():
@@ -276,19 +244,6 @@ def test_a_function_of_other_arguments_is_refused_by_name():
         validate.state("v", np.ones(2), Short())
 
 
-def test_the_number_of_variables_is_what_a_model_says():
-    funnel = Funnel.from_size(3)
-    for model, d in ((Gaussian(np.zeros(2), np.eye(2)), 2), (funnel, 4), (Own(np.ones(2)), -1),
-                     (interface.GivenPhi(funnel, np.zeros(1)), 3),
-                     (interface.GivenTheta(funnel, np.zeros(3)), 1),
-                     (gaussian_mixture([1.0], [[0.0, 1.0]], [np.eye(2)]), 2)):
-        assert validate.dimension(model) == d
-        if d > 0:
-            validate.fits("v", model, np.zeros(d))
-            with pytest.raises(ValueError, match=f"^v must be of {d + 1} variables, .* takes {d}$"):
-                validate.fits("v", model, np.zeros(d + 1))
-
-
 def test_a_call_from_python_with_another_state_is_refused():
     # compiled code would read beyond the end of the array
     funnel, U = Funnel.from_size(3), interface.U
@@ -305,13 +260,6 @@ def test_a_call_from_python_with_another_state_is_refused():
     with pytest.raises(TypeError, match=r"^U has no implementation for int"):
         U(np.zeros(4), 5)
     assert U(np.zeros(4), funnel) == U.choose(Funnel)(np.zeros(4), funnel)
-
-
-def test_logarithms_may_be_minus_infinite_and_no_more():
-    np.testing.assert_array_equal(validate.logarithms("v", [0, -np.inf]), [0.0, -np.inf])
-    for bad in ([np.inf], [np.nan], [], [[0.0]], ["a"], None, [[1.0], [1.0, 2.0]]):
-        with pytest.raises(ValueError, match=r"^v must"):
-            validate.logarithms("v", bad)
 
 
 def test_the_numbers_of_a_float_array_are_not_looked_at_one_by_one():
@@ -334,11 +282,8 @@ X = np.arange(6.0).reshape(3, 2)
 GOOD = Two(X, np.array([0, 1, 2, 3]), np.ones(2))
 
 
-def test_what_is_as_annotated_comes_back_itself():
+def test_what_is_as_annotated_comes_back_itself_and_what_can_be_converted_is():
     assert validate.model("model", GOOD) is GOOD
-
-
-def test_what_can_be_converted_is():
     found = validate.model("model", Two(X.T.tolist(), [0, 1.0, 2], np.ones(2, np.float32)))
     assert [each.dtype for each in found] == [np.float64, np.int64, np.float64]
     np.testing.assert_array_equal(found.X, X.T)
@@ -347,13 +292,10 @@ def test_what_can_be_converted_is():
 
 @pytest.mark.parametrize(("change", "message"), [
     ({"starts": np.arange(3)}, r"starts must have shape \(n \+ 1,\) with n = 3, not \(3,\)"),
-    ({"X": X[0]}, r"X must have shape \(n, k\) with n = 2, not \(2,\)"),
     ({"pair": np.ones(3)}, r"pair must have shape \(2,\), not \(3,\)"),
-    ({"pair": np.array([1.0, np.inf])}, "pair must be finite, but 1 of its 2 entries are not"),
     ({"starts": np.array([0.0, 1.0, 2.0, 3.5])}, "starts must hold whole numbers"),
     ({"starts": np.array([0.0, 1.0, 2.0, 1e30])}, "starts must hold whole numbers below"),
-    ({"starts": np.array([0, 1, 2, 2**63 + 1], np.uint64)}, "starts must hold whole numbers"),
-    ({"X": None}, "X must be an array of real numbers, not NoneType")])
+    ({"starts": np.array([0, 1, 2, 2**63 + 1], np.uint64)}, "starts must hold whole numbers")])
 def test_what_is_not_is_named(change, message):
     with pytest.raises(ValueError, match=rf"^model\.{message}"):
         validate.model("model", GOOD._replace(**change))
@@ -387,16 +329,6 @@ def test_an_annotation_takes_what_it_says_and_nothing_else(annotation, good, bad
             validate.model("m", One(np.array(a)))
 
 
-def test_a_gradient_that_is_not_finite_at_the_start_is_refused():
-    class Rooted(NamedTuple):
-        s: float
-
-    interface.U.register(Rooted)(lambda q, model: q @ q / 2)
-    interface.grad_U.register(Rooted)(lambda q, model: q * np.sqrt(-model.s))
-    with pytest.raises(ValueError, match="q0 must be where grad_U of Rooted is finite, but 2 of"):
-        hmc(np.ones(2), Rooted(1.0), 0.1, 3, 5, np.random.default_rng(1))
-
-
 @pytest.mark.parametrize("kind", [np.float32, np.int64, ">f8", complex, object])
 def test_a_state_of_another_kind_is_refused_where_compiled_code_would_read_other_bytes(kind):
     model, q = Gaussian(np.zeros(2), np.eye(2)), np.array([1.0, 2.0])
@@ -415,13 +347,6 @@ def test_a_problem_in_the_place_of_its_model_is_named():
     problem = Problem(Gaussian(np.zeros(2), np.eye(2)))
     with pytest.raises(ValueError, match=r"model must be a model, not the Problem .* its \.model"):
         hmc(np.zeros(2), problem, 0.1, 3, 5, np.random.default_rng(1))
-
-
-def test_a_precision_that_is_not_positive_definite_is_refused():
-    for precision in ([[1.0, 2.0], [2.0, 1.0]], np.zeros((2, 2))):
-        with pytest.raises(ValueError, match=r"model\.precision must be positive definite"):
-            hmc(np.zeros(2), Gaussian(np.zeros(2), np.array(precision)), 0.1, 3, 5,
-                np.random.default_rng(1))
 
 
 def test_what_to_do_with_decimals_and_differences_of_time_is_said():
