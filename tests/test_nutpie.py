@@ -10,7 +10,6 @@ import pytest
 from models.funnel import Funnel
 from models.non_centred import NonCentred
 from reproduce.beyond.rivals import nuts as nutpie
-from reproduce.beyond.rivals.moments import moments, pool
 
 
 def test_without_the_library_there_is_a_sentence(monkeypatch, capsys):
@@ -62,7 +61,5 @@ def test_nuts_samples_the_funnel(library, monkeypatch):
     # a few more before the first transition, to find a step size
     assert 0 <= len(calls) - found["steps"] - found["warm_up"] < 30
     assert found["divergences"] == 0 and found["e_bfmi"] > 0.5
-    result = pool([moments(found["q"][:, [3, 0]])
-                   | {"gradients": 1.0, "divergences": 0, "rate": 0.8}])
-    assert (np.abs(result.mean / result.mean_se) < 4).all()
-    assert (np.abs((result.sd - [3, 1]) / result.sd_se) < 4).all()
+    # about 2000 effective draws: six standard errors of a deviation
+    assert found["q"].std(axis=0)[[3, 0]] == pytest.approx([3, 1], rel=0.1)

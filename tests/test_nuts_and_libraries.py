@@ -8,7 +8,7 @@ from made_up_chains import five, off
 from models.interface import U, grad_U
 from reproduce.beyond import nuts as script
 from reproduce.beyond.nuts import BLACKJAX, FISHER, METHODS, NUTPIE, OURS, PROBLEMS
-from reproduce.beyond.rivals.moments import moments, pool, reliability
+from reproduce.beyond.rivals.moments import moments, reliability
 from reproduce.harness.claims import UNMADE, Measured
 from reproduce.shahbaba import datasets as classes
 from reproduce.zhang import datasets as groups
@@ -43,9 +43,8 @@ def test_blackjax_samples_its_density_and_counts(jax):
     found, again, other = (sample(sd, 2000, 300, seed) for seed in (1, 1, 2))
     np.testing.assert_array_equal(found["q"], again["q"])
     assert found["q"].shape == (2000, 2) and (found["q"] != other["q"]).any()
-    together = pool([moments(found["q"]) | {"gradients": 1.0, "divergences": 0, "rate": 0.8}])
-    assert (np.abs(together.mean / together.mean_se) < 4).all()
-    assert (np.abs((together.sd - sd) / together.sd_se) < 4).all()
+    # about 2000 effective draws: six standard errors of a deviation
+    assert found["q"].std(axis=0) == pytest.approx(sd, rel=0.1)
     # transitions of 1, 3 or 7 gradients mostly; U and K have the same variance, 1, so d / (1 + 1)
     assert 1 < found["steps"] / 2000 < 8 and 1 < found["warm_up"] / 300 < 30
     assert found["divergences"] == 0 and found["e_bfmi"] == pytest.approx(1.0, abs=0.2)
