@@ -203,6 +203,15 @@ def test_damping_scales_the_first_step(mirror):
         assert q.nu[0] == pytest.approx(0.25 * nu, rel=1e-14)
 
 
+@both
+@pytest.mark.parametrize("log_amplitude", [-8.0, 10.0])
+def test_extreme_amplitudes_stay_finite(run, log_amplitude):
+    K, y = problem(30, log_amplitude)
+    y[::3] *= -1
+    q = run(K, y, 1e-4)
+    assert q.converged and all(np.isfinite(v).all() for v in q) and q.log_Z < 0
+
+
 @pytest.mark.parametrize("module", [ep, ep_fast], ids=["mirror", "fast"])
 @pytest.mark.parametrize("K", [-np.eye(1), -0.5 * np.eye(2), np.diag([1.0, -0.5]),
                                np.array([[1.0, 9.0], [9.0, 1.0]]), np.full((2, 2), np.nan)])
