@@ -42,19 +42,12 @@ def test_what_is_asked_of_the_library_and_made_of_its_answer(monkeypatch):
                      "e_bfmi": pytest.approx(34 / 7.5)}
 
 
-@pytest.fixture
-def library():
+def test_nuts_samples_the_funnel(monkeypatch):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of arviz, about versions to come
-        return pytest.importorskip("nutpie",
-                                   reason="needs the extra `nuts`: pip install -e '.[nuts]'")
-
-
-def test_nuts_samples_the_funnel(library, monkeypatch):
-    calls = []
-    gradient = nutpie.grad_U
-    monkeypatch.setattr(nutpie, "grad_U",
-                        lambda q, model: calls.append(1) or gradient(q, model))
+        pytest.importorskip("nutpie", reason="needs the extra `nuts`: pip install -e '.[nuts]'")
+    calls, gradient = [], nutpie.grad_U
+    monkeypatch.setattr(nutpie, "grad_U", lambda q, model: calls.append(1) or gradient(q, model))
     model, start = NonCentred(Funnel.from_size(3)), np.array([0.3, -0.2, 0.1, 0.5])
     found = nutpie.nuts(model, start, 2000, 300, 5, 0.9)
     assert found["q"].shape == (2000, 4)
