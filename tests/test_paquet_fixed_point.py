@@ -198,10 +198,7 @@ def test_a_reversal_by_hand():
             paths.contraction(place, halves[step], at.model, 0.2) for place, step in places)
 
 
-def test_a_converged_trajectory_returns_and_keeps_volume_and_one_of_five_iterations_does_not():
-    error = np.array(paths.reversals("N = 2", None, 10, 0.1, (5, 40), 20, 5)["x"])
-    assert (error[:, 1] < 1e-10).all()  # rounding, 10 steps there and back
-    assert np.median(error[:, 0]) > 1e-9
+def test_a_converged_trajectory_keeps_volume_and_one_of_five_iterations_does_not():
     few, five, many = paths.volumes("N = 2", 10, 0.1, (1, 5, 40), 10, 5)["log10"]
     assert many.value < -8  # of the differences
     assert few.value > -2 > five.value > -8
