@@ -48,22 +48,18 @@ CHAINS = [{"mean": [1.0, 0.3, 0.2], "square": [2.0, 1.5, 1.0], "rejected": [0.1,
            "divergences": [5, 0, 2]}]
 
 
-def test_settings_of_the_paper_and_biases_by_hand():
+def test_biases_by_hand():
     found = script.biases((1, 5, 20), CHAINS, True)
     # against the last column: 0.8, 0.5; 0.1, 0.6; the s.e. of two is half their difference
     assert found.mean == {1: pytest.approx((0.65, 0.15), rel=1e-12),
-                             5: pytest.approx((0.35, 0.25), rel=1e-12), 20: (0.0, 0.0)}
+                          5: pytest.approx((0.35, 0.25), rel=1e-12), 20: (0.0, 0.0)}
     assert found.variance == {1: (0.5, 0.5), 5: (0.5, 0.0), 20: (0.0, 0.0)}
     assert found.exact == {1: pytest.approx((0.75, 0.25), rel=1e-12),
-                              5: pytest.approx((0.45, 0.15), rel=1e-12),
-                              20: pytest.approx((0.1, 0.1), rel=1e-12)}
+                           5: pytest.approx((0.45, 0.15), rel=1e-12),
+                           20: pytest.approx((0.1, 0.1), rel=1e-12)}
     assert found.rejected == pytest.approx({1: 0.2, 5: 0.2, 20: 0.2}, rel=1e-12)
     assert found.divergences == {1: 5, 5: 1, 20: 4}
     assert script.biases((1, 5, 20), CHAINS, False).exact == {}
-    # Section 5: eps = 0.1, l_max = 10; Algorithm 1: say, f_max = 5; Figure 2 (f): B = 2000
-    assert (script.EPS, script.L_MAX, script.F_MAX, script.LONGEST) == (0.1, 10, 5, 2000)
-    # the derivation: f + 1 for odd f, f + 2 for even f
-    assert script.ORDERS == {f: f + 1 + (f % 2 == 0) for f in range(1, 6)}
 
 
 def made_up():
@@ -235,7 +231,8 @@ def test_convergence_by_hand_is_of_trajectories_that_return():
     log10 = Measured((a + b) / 2, abs(a - b) / 2)
     assert found["decay"] == pytest.approx(
         (10**log10.value, 10**log10.value * math.log(10) * log10.se), rel=1e-12)
-    assert math.isnan(paths.convergence((3, 4, 5, 6, 10), HALF[:1] * 1)["decay"].se)  # of one
+    assert math.isnan(paths.convergence((3, 4, 5, 6, 10), HALF[:1])["decay"].se)  # of one
+
     def some(*rows):  # x for f_max = 3, 4, 5, 6, 10, and the contraction
         return [{"x": [x for x, _ in rows], "H": [x for x, _ in rows],
                  "contraction": [c for _, c in rows]}]
