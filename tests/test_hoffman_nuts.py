@@ -41,10 +41,9 @@ def interpreted(module):
     """Return the functions of a module, none of them compiled, which call each other."""
     own = dict(vars(module))
     for name, each in vars(module).items():
-        if getattr(each, "py_func", each).__class__ is FunctionType:
-            code = getattr(each, "py_func", each)
-            if code.__module__ == module.__name__:
-                own[name] = FunctionType(code.__code__, own, name, code.__defaults__)
+        code = getattr(each, "py_func", each)
+        if isinstance(code, FunctionType) and code.__module__ == module.__name__:
+            own[name] = FunctionType(code.__code__, own, name, code.__defaults__)
     return SimpleNamespace(**own)
 
 
