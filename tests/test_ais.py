@@ -25,7 +25,6 @@ K = squared_exponential(X, X, 0.3, 1.0)
 Y = np.array([1.0, 1.0, -1.0])
 Q = SimpleNamespace(tau=np.array([0.4, 0.2, 0.5]), nu=0.4 * Y, converged=True)
 PRIOR, FROM_Q = GPClassification.from_prior(K, Y), GPClassification.from_ep(K, Y, Q)
-KERNELS = [HMC(0.3, 5), RMHMC(0.3, 4, 5), RMHMCMirror(0.3, 4, 5)]
 EXACT = np.log(orthant(K * np.outer(Y, Y), 1))  # a closed form
 
 
@@ -80,10 +79,9 @@ def test_a_run_makes_one_transition_of_its_sampler_at_each_rung_in_order(kernel,
     assert 0 < result.accepted.sum() < result.accepted.size
 
 
-@pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: type(k).__name__)
+@pytest.mark.parametrize("kernel", [HMC(1e200, 5), RMHMC(1e200, 4, 5), RMHMCMirror(1e200, 4, 5)])
 def test_divergences_are_counted_and_the_run_goes_on(kernel):
-    result = ais(PRIOR, geometric_ladder(4, 0.1), kernel._replace(eps=1e200), 3,
-                 np.random.default_rng(6))
+    result = ais(PRIOR, geometric_ladder(4, 0.1), kernel, 3, np.random.default_rng(6))
     np.testing.assert_array_equal(result.divergences, 4)
     assert np.isfinite(result.log_weights).all() and not result.accepted.any()
 

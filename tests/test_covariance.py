@@ -8,13 +8,10 @@ RNG = np.random.default_rng(1)
 X, Z = RNG.standard_normal((5, 3)), RNG.standard_normal((4, 3))
 
 
-def test_is_the_formula_of_section_5():
+def test_is_the_formula_of_section_5_and_symmetric():
     K = squared_exponential(X, Z, 0.4, 0.7)
     distance = ((X[:, None] - Z[None]) ** 2).sum(-1)
     np.testing.assert_allclose(K, np.exp(1.4) * np.exp(-distance / (2 * np.exp(0.8))), rtol=1e-14)
-
-
-def test_is_symmetric_with_sigma_squared_on_the_diagonal():
     K = squared_exponential(X, X, -0.3, 5.1)
     np.testing.assert_array_equal(K, K.T)
     np.testing.assert_array_equal(np.diag(K), np.exp(10.2))

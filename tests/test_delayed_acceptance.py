@@ -3,21 +3,14 @@
 import numpy as np
 import pytest
 
-from algorithms.rivals.delayed_acceptance import (
-    State,
-    delayed_acceptance,
-    delayed_acceptance_step,
-    surrogate_transition_step,
-)
+from algorithms.rivals import delayed_acceptance as delayed
 from conftest import Given
 from departing import departs
 from models.interface import U
-from normal import normal, subset
+from normal import MODEL, Q, normal, subset
+from normal import NEAR as STAR
 from rival_proofs import proofs
 
-MODEL = normal([0.3, 1.2, -0.4, 0.9])
-STAR = subset(MODEL, 3)
-Q = np.array([0.2, -0.1])
 L = np.array([[0.5, 0.0], [-0.2, 0.4]])
 ROUNDING = 1e-13  # some thousand products of probabilities, of 1e-16 each
 
@@ -41,12 +34,13 @@ def test_it_is_the_matrix_of_the_definition(name):
 
 def test_one_inner_step_is_delayed_acceptance_bit_for_bit():
     ours, theirs = np.random.default_rng(1), np.random.default_rng(1)
-    here = other = State(Q, U(Q, MODEL), U(Q, STAR))
+    here = other = delayed.State(Q, U(Q, MODEL), U(Q, STAR))
     tallies = np.zeros(3, int), np.zeros(3, int)
     seen = set()
     for _ in range(100):
-        here, *did = delayed_acceptance_step(here, MODEL, STAR, L, tallies[0], ours)
-        other, *they = surrogate_transition_step(other, MODEL, STAR, L, 1, tallies[1], theirs)
+        here, *did = delayed.delayed_acceptance_step(here, MODEL, STAR, L, tallies[0], ours)
+        other, *they = delayed.surrogate_transition_step(other, MODEL, STAR, L, 1, tallies[1],
+                                                         theirs)
         np.testing.assert_array_equal(here.q, other.q)
         assert here[1:] == other[1:] == (U(here.q, MODEL), U(here.q, STAR)) and did == they
         seen.add(tuple(did))
@@ -58,7 +52,7 @@ def test_one_inner_step_is_delayed_acceptance_bit_for_bit():
 @pytest.mark.parametrize("inner", [1, 4])
 def test_the_record_and_its_counts_are_true(inner):
     model, star = normal(MODEL.y), subset(MODEL, 3)
-    chain = delayed_acceptance(Q, model, star, L, 100, np.random.default_rng(3), inner)
+    chain = delayed.delayed_acceptance(Q, model, star, L, 100, np.random.default_rng(3), inner)
     # one each for the check of q0
     assert chain.counts.density == model.calls[0] - 1 == 1 + chain.promoted.sum()
     assert chain.counts.approximations.tolist() == [star.calls[0] - 1] == [1 + 100 * inner]
@@ -69,7 +63,7 @@ def test_the_record_and_its_counts_are_true(inner):
     np.testing.assert_array_equal(moved, chain.accepted)
 
 
-@departs(delayed_acceptance_step, {"L2": """
+@departs(delayed.delayed_acceptance_step, {"L2": """
     U_star = evaluate(y, approximation, APPROXIMATION, tally)
     error = U_star - here.U_star
     promoted = rng.random() < np.exp(-error)""", "L6": """
@@ -77,7 +71,7 @@ def test_the_record_and_its_counts_are_true(inner):
         return State(y, U_y, U_star), True, True
     return here, True, False"""})
 def test_a_proposal_of_an_energy_that_is_not_finite_is_rejected(step):
-    here = State(Q, U(Q, MODEL), U(Q, STAR))
+    here = delayed.State(Q, U(Q, MODEL), U(Q, STAR))
     assert step(here, MODEL, STAR, L, np.zeros(3, int), Given(np.ones(Q.size)))[2]
     for beyond in (-np.inf, np.inf, np.nan):
         edge = normal(MODEL.y, 0.3, beyond)
@@ -90,4 +84,4 @@ def test_a_proposal_of_an_energy_that_is_not_finite_is_rejected(step):
 
 def test_steps_that_are_too_large_are_warned_of():
     with pytest.warns(RuntimeWarning, match="none of 10 proposals was accepted: take a smaller"):
-        delayed_acceptance(Q, MODEL, STAR, 1e6 * L, 10, np.random.default_rng(1))
+        delayed.delayed_acceptance(Q, MODEL, STAR, 1e6 * L, 10, np.random.default_rng(1))

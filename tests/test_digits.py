@@ -56,11 +56,9 @@ def order():
     return np.array(sorted(range(9298), key=states.__getitem__))
 
 
-# The recipe
-
-
-def test_the_generator_passes_the_check_of_its_authors():
+def test_the_generator_passes_the_check_of_its_authors_and_counts_are_the_papers():
     assert digits.park_miller(1, 10_000)[-1] == 1043618065  # Park and Miller (1988), page 1195
+    assert [sum(digits.COUNTS[part]) for part in ("training", "test")] == [767, 773]
 
 
 @pytest.mark.parametrize(("function", "half"), [
@@ -77,8 +75,7 @@ def test_the_recipe_shuffles_then_smooths_then_takes_threes_and_fives(
     np.testing.assert_allclose(found.X, smooth.reshape(-1, 256), rtol=0, atol=1e-14)
     np.testing.assert_array_equal(found.y, np.where(wanted[:, 0] == 3, 1.0, -1.0))
     assert found.X.dtype == found.y.dtype == np.float64
-    assert found.X.flags.c_contiguous
-    assert found.note == ""
+    assert found.X.flags.c_contiguous and found.note == ""
 
 
 def test_a_caller_who_changes_his_arrays_changes_nobody_elses(place):
@@ -95,10 +92,6 @@ def test_other_labels_or_another_number_of_cases_are_refused(place, monkeypatch,
         usps_3v5(place)
 
 
-def test_the_pinned_counts_are_those_of_the_paper():
-    assert [sum(digits.COUNTS[part]) for part in ("training", "test")] == [767, 773]
-
-
 def test_the_real_files_give_the_published_data_set(real):
     both = (real(usps_3v5, fallback=False), "train"), (real(usps_3v5_test), "test")
     with np.load(io.BytesIO(real(find, *REBUILT))) as file:
@@ -110,17 +103,13 @@ def test_the_real_files_give_the_published_data_set(real):
 
 def test_the_embedded_digits():
     found = digits_3v5()
-    assert found.X.shape == (365, 64)
-    assert found.X.dtype == found.y.dtype == np.float64
+    assert found.X.shape == (365, 64) and found.X.dtype == found.y.dtype == np.float64
     assert set(np.unique(8 * (found.X + 1))) == set(range(17))
     np.testing.assert_array_equal(found.y, np.repeat([1.0, -1.0], [183, 182]))
     assert len(np.unique(found.X, axis=0)) == 365  # as in the UCI file: no case is there twice
     # the labels belong to the images: 65 coefficients tell 365 random labels apart only to 75%
     X = np.c_[found.X, np.ones(365)]
     assert (np.sign(X @ np.linalg.lstsq(X, found.y)[0]) == found.y).mean() > 0.95
-
-
-# What takes its place
 
 
 def test_without_the_files_the_embedded_digits_take_over_and_say_so(place, tmp_path, capsys):

@@ -11,8 +11,6 @@ from algorithms.ep_correction import BEHIND, MAX_ORDER, log_Phi_derivatives, sec
 from models.special import probit
 from test_orthant import log_probability
 
-ORDERS = range(3, MAX_ORDER + 1)
-
 
 def two_factors(N, amplitude, seed):
     """A random problem, K = V V' + diag(d) with V (N, 2); returns K, y and the exact log evidence.
@@ -24,11 +22,6 @@ def two_factors(N, amplitude, seed):
     V, d = amplitude * rng.standard_normal((N, 2)), amplitude**2 * rng.uniform(0.1, 0.5, N)
     y = rng.choice([-1.0, 1.0], N)
     return V @ V.T + np.diag(d), y, log_probability((y / np.sqrt(1 + d))[:, None] * V)
-
-
-def converged(K, y):
-    """EP's fixed point to the last bits of log Z."""
-    return ep(K, y, 1e-300, 100)._replace(converged=True)
 
 
 @pytest.mark.parametrize("a", [-300, -40, -6, -2.2, BEHIND - 1e-9, BEHIND, -0.4, 0.7, 2, 9])
@@ -44,7 +37,7 @@ def test_derivatives_of_log_Phi(a):
 
 def test_sum_is_the_printed_formula():
     K, y, _ = two_factors(12, 2.0, 0)
-    q = converged(K, y)
+    q = ep(K, y, 1e-300, 100)._replace(converged=True)  # to the last bits of log Z
     variance = np.diag(q.Sigma)
     m, s2 = cavity(q.mu, variance, q.tau, q.nu)
     a = y * m / np.sqrt(1 + s2)
@@ -84,5 +77,5 @@ def test_labels_of_no_weight_and_of_great_surprise_give_finite_numbers():
     for y in ([1, 1, 1], [1, -1, -1]):
         q = ep(K, y, 1e-8, 1000)
         assert q.converged
-        for order in ORDERS:
+        for order in range(3, MAX_ORDER + 1):
             assert math.isfinite(second_order(q, y, order))

@@ -69,6 +69,3 @@ def test_a_new_sigma_or_eta_needs_no_covariates(kind):
         cache = prepare(q, model)
         cache.memory.kernel.E[:] = np.nan
         assert trial(cache, 0, q[0] + 0.3, model) == pytest.approx(expected, rel=1e-12)
-
-
-# Trouble

@@ -24,15 +24,7 @@ def test_it_is_the_regression_on_those_cases(kind):
     assert log_likelihood(q, model) == log_likelihood(q, expected)
 
 
-def of_the_subset(model):
-    return model.part.y
-
-
-def of_all(model):
-    return data(20)[1]
-
-
-@departs(of_the_subset, of_all)
+@departs(lambda model: model.part.y, lambda model: data(20)[1])
 def test_equation_31_takes_the_responses_of_the_subset(responses):
     whole, q = problem(20, "ard")
     model = GPSubset.from_model(whole, INDEX)

@@ -1,6 +1,7 @@
 """What Figures 2 to 4 of Split HMC share."""
 
 from collections import namedtuple
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -8,10 +9,6 @@ import pytest
 from models.interface import grad_U
 from reproduce.shahbaba import illustration
 from reproduce.shahbaba.datasets import illustrative
-
-
-class Experiment:
-    budget, seed = "smoke", 7
 
 
 def test_a_share_has_an_error_also_at_0_and_1():
@@ -37,7 +34,7 @@ def test_every_slope_has_its_data_sets_and_a_generator():
     def measure(cases, rng):
         return Drawn(cases.X[0, 0], cases.y.sum(), rng.random())
 
-    found = illustration.by_slope(measure, Experiment)
+    found = illustration.by_slope(measure, SimpleNamespace(budget="smoke", seed=7))
     assert list(found) == [2.0, 5.0, 10.0]
     for index, (slope, values) in enumerate(found.items()):
         for k in range(10):

@@ -8,7 +8,7 @@ from made_up_chains import five, off
 from models.interface import U, grad_U
 from reproduce.beyond import nuts as script
 from reproduce.beyond.nuts import BLACKJAX, FISHER, METHODS, NUTPIE, OURS, PROBLEMS
-from reproduce.beyond.rivals.moments import moments, pool, reliability
+from reproduce.beyond.rivals.moments import moments, reliability
 from reproduce.harness.claims import UNMADE, Measured
 from reproduce.shahbaba import datasets as classes
 from reproduce.zhang import datasets as groups
@@ -43,9 +43,8 @@ def test_blackjax_samples_its_density_and_counts(jax):
     found, again, other = (sample(sd, 2000, 300, seed) for seed in (1, 1, 2))
     np.testing.assert_array_equal(found["q"], again["q"])
     assert found["q"].shape == (2000, 2) and (found["q"] != other["q"]).any()
-    together = pool([moments(found["q"]) | {"gradients": 1.0, "divergences": 0, "rate": 0.8}])
-    assert (np.abs(together.mean / together.mean_se) < 4).all()
-    assert (np.abs((together.sd - sd) / together.sd_se) < 4).all()
+    # about 2000 effective draws: six standard errors of a deviation
+    assert found["q"].std(axis=0) == pytest.approx(sd, rel=0.1)
     # transitions of 1, 3 or 7 gradients mostly; U and K have the same variance, 1, so d / (1 + 1)
     assert 1 < found["steps"] / 2000 < 8 and 1 < found["warm_up"] / 300 < 30
     assert found["divergences"] == 0 and found["e_bfmi"] == pytest.approx(1.0, abs=0.2)
@@ -132,7 +131,9 @@ def test_rows_are_compared_with_nutpie_if_they_are_believed():
 
 
 def test_rows_and_bars_are_effective_draws_of_1000_gradients_and_milliseconds_of_one():
-    row = read_table(script.table(made_up()), "problem")[0]
+    row, found = read_table(script.table(made_up()), "problem")[0], five()
+    assert row["values"] == f"{found.ess.min():.0f}"
+    assert row["squares"] == f"{found.ess_squares.min():.0f}"
     assert row["per 1000 gradients"] == "49.79 (0.50)"  # exp(-3) thousand times
     assert row["CPU ms"] == "6.74 (0.13)"  # exp(-5) seconds
     axes = script.figure(made_up()).axes
@@ -147,10 +148,3 @@ def test_the_clock_is_of_all_gradients(monkeypatch):
     monkeypatch.setattr(script, "runners", lambda *_: (
         {"a": lambda *_: {"steps": 2, "warm_up": 1}}, lambda rng: None))
     assert script.clock("normal", "", 2, 10, 5) == {"seconds": {"a": [2.0, 2.0]}}
-
-
-def test_values_and_squares_have_their_columns():
-    r = made_up()
-    row, found = read_table(script.table(r))[0], next(iter(r.values()))["together"]
-    assert (row["values"], row["squares"]) == (f"{found.ess.min():.0f}",
-                                               f"{found.ess_squares.min():.0f}")

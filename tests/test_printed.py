@@ -72,9 +72,6 @@ def test_all_methods_have_the_trajectory_of_hmc():
             assert L == printed.number(name, "L", method)
 
 
-# The sentences
-
-
 @pytest.mark.parametrize("words", SENTENCES, ids=lambda words: f"{words[0]}: {words[1]}")
 def test_print_has_the_order_that_the_text_says(words):
     # in print every comparison comes out as the text has it (Chess with its g of 13)

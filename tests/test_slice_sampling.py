@@ -104,13 +104,6 @@ def test_an_energy_that_is_not_finite_is_counted_however_it_was_reached(other):
     np.testing.assert_array_equal(tally, [2, 0, 0, 2])
 
 
-def test_what_differs_in_three_variables_is_left_where_it_is():
-    class Three:
-        q = np.zeros(3)
-
-    assert follow.py_func(np.ones(3), 7.0, Three, MODEL) is Three
-
-
 @pytest.mark.parametrize("at_random", [False, True])
 @pytest.mark.parametrize("step", [slices.forward, slices.backward])
 def test_each_variable_has_a_width_of_its_own(step, at_random):

@@ -21,7 +21,6 @@ COUNTS = RNG.poisson(2.0, (D, D)).astype(float)
 MODEL = LogGaussianCox.from_counts(COUNTS, MU)
 X = MU + RNG.standard_normal(D * D)
 G = RNG.standard_normal(D * D)  # surrogate data less mu, cell by cell
-W = np.array([1.0, 2.0])
 
 
 def tally():

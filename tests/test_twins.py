@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+import test_ep
 from algorithms import paquet_rmhmc, paquet_rmhmc_fast
 from algorithms import zhang_sshmc as sshmc
 from algorithms import zhang_sshmc_fast as sshmc_fast
@@ -20,7 +21,6 @@ from algorithms.wang_tempered_transitions import tempered_transitions_step
 from algorithms.wang_tempered_transitions_fast import tempered_transitions
 from conftest import counted, one
 from coupled import coupled, exact_draw
-from models.covariance import squared_exponential
 from models.funnel import Funnel
 from models.gp_classification import GPClassification
 from models.gp_regression import GPRegression
@@ -30,12 +30,10 @@ from models.stochastic_volatility import StochasticVolatility
 from normal import normal, subset
 
 
-def problem(N, amplitude, beta, from_q, seed=0):
-    rng = np.random.default_rng(seed)
-    X = rng.standard_normal((N, 3))
-    K = squared_exponential(X, X, 0.5, amplitude) + 1e-2 * np.eye(N)
-    y = np.where(X[:, 0] + 0.3 * rng.standard_normal(N) > 0, 1.0, -1.0)
+def problem(N, amplitude, beta, from_q):
+    K, y = test_ep.problem(N, amplitude)
     if from_q:
+        rng = np.random.default_rng(1)
         q = SimpleNamespace(tau=rng.random(N), nu=y * rng.random(N), converged=True)
         return GPClassification.from_ep(K, y, q, beta)
     return GPClassification.from_prior(K, y, beta)

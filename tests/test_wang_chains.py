@@ -73,20 +73,18 @@ TIMED = {"seconds": {
 
 
 def test_costs_and_evaluations_by_hand():
-    cost = costs(TIMED)
+    cost = costs(TIMED)  # the mean of 1, 3 and 5 is the unit; medians over rounds
+    # rounding of a quotient, and below of sums
+    assert cost["trial"] == pytest.approx({"pi": 1, "SOD 40": 1 / 6, "SOD 20": 0.05}, rel=1e-14)
+    assert cost["scratch"]["pi"] == pytest.approx(2, rel=1e-14)
     found = {"counts": {"density": 60, "approximations": [120, 200]}, "iterations": 10}
     layers = ["SOD 40", "SOD 20"]
-    # rounding of sums
     assert evaluations(found, TEMPERED, "variable", cost, layers) == pytest.approx(
         (60 + 20 + 10) / 10, rel=1e-14)
     assert evaluations(found, TEMPERED, "sweep", cost, layers) == pytest.approx(
         (120 + 20 + 10) / 10, rel=1e-14)
     alone = {"counts": {"density": 60, "approximations": []}, "iterations": 10}
     assert evaluations(alone, STANDARD, "variable", cost) == 6
-    found = costs(TIMED)  # the mean of 1, 3 and 5 is the unit; medians over rounds
-    # rounding of a quotient
-    assert found["trial"] == pytest.approx({"pi": 1, "SOD 40": 1 / 6, "SOD 20": 0.05}, rel=1e-14)
-    assert found["scratch"]["pi"] == pytest.approx(2, rel=1e-14)
 
 
 def test_the_clock_divides_by_what_it_timed_and_drops_the_first_round(monkeypatch):

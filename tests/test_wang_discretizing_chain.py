@@ -14,46 +14,40 @@ from algorithms.wang_discretizing_chain import plan, whole_chain_step
 from conftest import Given
 from departing import departs
 from models.interface import Known, U, prepare
-from normal import normal, subset
-
-MODEL = normal([0.3, 1.2, -0.4, 0.9])
-STAR = subset(MODEL, 3)
-Q = np.array([0.2, -0.1])
+from normal import MODEL, Q, normal, subset
+from normal import NEAR as STAR
 
 
-class Ladder(NamedTuple):
-    """A step up forward, and down backward."""
+class Stride(NamedTuple):
+    """A step that adds something to a state forward, and something backward."""
 
-    height: float
+    ahead: float | np.ndarray
+    back: float | np.ndarray
 
 
-def up(cache, model, move, tally, rng):
-    q = cache.q + move.height
+def taken(q, model):
     return Known(q, U(q, model))
 
 
-def down(cache, model, move, tally, rng):
-    q = cache.q - move.height
-    return Known(q, U(q, model))
+# for the interpreter only: compiled code takes no generator such as those below
+forward.implementations[Stride] = lambda at, model, move, *_: taken(at.q + move.ahead, model)
+backward.implementations[Stride] = lambda at, model, move, *_: taken(at.q + move.back, model)
+LADDER = Stride(0.01, -0.01)
 
 
-# for the interpreter only: compiled code takes no generator such as the one below
-forward.implementations[Ladder], backward.implementations[Ladder] = up, down
+def interpreted(run, *arguments):
+    """Run a mirror, or its lines of print, and the steps that it takes."""
+    with pytest.MonkeyPatch.context() as patch:
+        for each in (step_forward, step_backward):
+            patch.setitem(run.__globals__, each.__name__, each.py_func)
+        return run(*arguments)
 
 
 def step(run, model, r, s, *uniforms):
     near = prepare(Q, model)
     here = fast.State(Q, near.U, near, prepare(Q, STAR))
     tallies = np.zeros(4, int), np.zeros(4, int)
-    return *run(here, model, STAR, Ladder(0.01), r, s, *tallies, Given(uniforms=uniforms)), *tallies
-
-
-def whole(run, model, r, s, K, *uniforms):
-    """Run the mirror, or its lines of print."""
-    with pytest.MonkeyPatch.context() as patch:  # compiled code takes no such generator
-        for each in (step_forward, step_backward):
-            patch.setitem(run.__globals__, each.__name__, each.py_func)
-        return run(Q, model, STAR, Ladder(0.01), r, s, K, Given(uniforms=uniforms))
+    return *run(here, model, STAR, LADDER, r, s, *tallies, Given(uniforms=uniforms)), *tallies
 
 
 @departs(whole_chain_step, {"L7": """
@@ -64,7 +58,8 @@ def whole(run, model, r, s, K, *uniforms):
             k = k_"""})
 def test_a_mark_does_not_move_to_an_energy_that_is_not_finite(run):
     for beyond in (np.inf, np.nan, -np.inf):
-        q = whole(run, normal(MODEL.y, 0.205, beyond), 1, 1, 3, 0.4, 0.2, 0.5)
+        q = interpreted(run, Q, normal(MODEL.y, 0.205, beyond), STAR, LADDER, 1, 1, 3,
+                        Given(uniforms=(0.4, 0.2, 0.5)))
         np.testing.assert_array_equal(q, Q)
 
 

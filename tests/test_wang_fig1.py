@@ -2,7 +2,7 @@
 
 import pytest
 
-from judging import verdicts
+from judging import disagreeing, put
 from reproduce import wang_fig1 as fig1
 from reproduce.wang.printed import SOD
 
@@ -29,10 +29,8 @@ MOVED = {
 
 @pytest.mark.parametrize("name", MOVED)
 def test_one_quantity_moved_and_no_other_claim_agrees_less(name):
-    which, quantity, values, wanted = MOVED[name]
-    result = made_up()
-    result.chains[which] = result.chains[which]._replace(**{quantity: values})
-    (what,) = [what for what, verdict in verdicts(fig1, result).items() if verdict != "agrees"]
+    *moved, wanted = MOVED[name]
+    (what,) = disagreeing(fig1, put("chains", *moved)(made_up()))
     assert what.startswith(wanted)
 
 

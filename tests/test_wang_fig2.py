@@ -20,32 +20,17 @@ def made_up():
         for setting in SETTINGS}
 
 
-(NUMBER,) = (claim.what for claim in fig2.CLAIMS)
-
-
 def test_every_claim_agrees_with_a_result_that_is_as_the_paper_says():
     assert set(verdicts(fig2, made_up()).values()) == {"agrees"}
     assert judge(fig2.CLAIMS, made_up(), "short") == []
 
 
-def put(method, what, value):
-    def change(result):
-        for found in result.values():
-            found[method] = found[method]._replace(**{what: value})
-    return change
-
-
-@pytest.mark.parametrize("change, wanted", [
-    (put(TEMPERED, "tau", [15.0, 15.1]), {NUMBER}),
-    (put(TEMPERED, "tau", [0.5, 0.51]), {NUMBER}),
-    (put(SOD, "tau", [1.0, 1.01]), {NUMBER}),
-], ids=["tempered slow", "tempered faster", "mapping fast"])
-def test_one_quantity_moved_and_no_other_claim_differs(change, wanted):
+@pytest.mark.parametrize("method, tau", [(TEMPERED, 15.0), (TEMPERED, 0.5), (SOD, 1.0)])
+def test_a_time_that_is_moved_differs(method, tau):
     result = made_up()
-    change(result)
-    found = verdicts(fig2, result)
-    assert {what for what, v in found.items() if v != "agrees"} == wanted
-    assert {found[what] for what in wanted} <= {"differs", "every setting differs"}
+    for found in result.values():
+        found[method] = found[method]._replace(tau=[tau, 1.02 * tau])
+    assert list(verdicts(fig2, result).values()) == ["every setting differs"]
 
 
 def test_the_first_lags_by_hand():

@@ -3,45 +3,21 @@
 That it is exact is shown in test_proofs.py, and on a density in test_samplers.py.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 import pytest
 
 from algorithms import wang_tempered_transitions_fast as fast
-from algorithms.slice_sampling import backward, forward, step_backward, step_forward
 from algorithms.wang_tempered_transitions import tempered_transitions_step
 from algorithms.wang_tempered_transitions_fast import make_excursion, tempered_transitions
 from conftest import Given
 from departing import departs
 from models.gaussian import Gaussian
-from models.interface import Known, U, prepare
-from normal import normal, subset
+from models.interface import U, prepare
+from normal import FAR, MODEL, NEAR, Q, normal, subset
+from test_wang_discretizing_chain import Stride, interpreted
 
-MODEL = normal([0.3, 1.2, -0.4, 0.9])
-NEAR, FAR = subset(MODEL, 3), subset(MODEL, 1)
 BELL = Gaussian(np.array([0.4, 0.1]), np.array([[3.0, 0.2], [0.2, 3.0]]))
-Q = np.array([0.2, -0.1])
-
-
-class Climb(NamedTuple):
-    """A step to the right forward, and upward in the second variable backward."""
-
-    length: float
-
-
-def right(cache, model, move, tally, rng):
-    q = cache.q + np.array([move.length, 0.0])
-    return Known(q, U(q, model))
-
-
-def upward(cache, model, move, tally, rng):
-    q = cache.q + np.array([0.0, move.length])
-    return Known(q, U(q, model))
-
-
-# for the interpreter only: compiled code takes no generator such as those below
-forward.implementations[Climb], backward.implementations[Climb] = right, upward
+CLIMB = Stride(np.array([0.02, 0.0]), np.array([0.0, 0.02]))  # to the right, and then upward
 INTERPRETED = {kind: function.py_func for kind, function in make_excursion.implementations.items()}
 
 
@@ -56,11 +32,7 @@ class Threshold:
 
 
 def mirrored(run, model, layers, u):
-    """Run the mirror, or its lines of print; return the next state."""
-    with pytest.MonkeyPatch.context() as patch:  # compiled code takes no such generator
-        for each in (step_forward, step_backward):
-            patch.setitem(run.__globals__, each.__name__, each.py_func)
-        return run(Q, (model, *layers), Climb(0.02), Given(uniforms=(u,)))
+    return interpreted(run, Q, (model, *layers), CLIMB, Given(uniforms=(u,)))
 
 
 def step(model, layers, u):
@@ -69,7 +41,7 @@ def step(model, layers, u):
     tally = np.zeros((1 + len(layers), 4), int)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(make_excursion, "implementations", INTERPRETED)
-        return *fast.tempered_transitions_step.py_func(here, model, layered, Climb(0.02), tally,
+        return *fast.tempered_transitions_step.py_func(here, model, layered, CLIMB, tally,
                                                        Given(uniforms=(u,))), tally
 
 
