@@ -188,7 +188,7 @@ def warn_if_none_accepted(sampler):
             warnings.warn(f"none of {n} proposals was accepted"
                           + f"; {diverged} of them diverged" * (diverged > 0)
                           + f": take {remedy}, or begin elsewhere", RuntimeWarning, stacklevel=2)
-        elif diverged > 0.01 * n and not hasattr(chain, "accepted"):
+        elif n >= 10 and diverged > 0.01 * n and not hasattr(chain, "accepted"):
             warnings.warn(f"{diverged} of {n} trajectories diverged: take {remedy}, or other"
                           " coordinates", RuntimeWarning, stacklevel=2)
         return chain

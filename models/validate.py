@@ -396,8 +396,7 @@ def state(name, value, model, gradient=False):
     value, kind = array(name, value, (dimension(model),)), class_name(type(model))
     rehearse(name, value, model, U, grad_U)
     energy = evaluate(f"U of {kind}", U, value, model)
-    compiled = getattr(U.implementations.get(type(model)), "nopython_signatures", ())
-    if any(isinstance(each.return_type, types.Optional) for each in compiled):
+    if not is_ours(model) and may_be_none(U.implementations.get(type(model))):
         raise ValueError(f"U of {kind} must return a number in every case, but in some it returns"
                          " None: look for an `if` without a return")
     if not isinstance(energy, numbers.Real) or isinstance(energy, bool):
@@ -429,7 +428,7 @@ def rehearse(name, value, model, *functions):
     that is too short it takes what else is in memory.  Once for each function, shapes and whole
     numbers, which may be indices; the models of this project check theirs.
     """
-    if type(model).__module__.startswith("models."):
+    if is_ours(model):
         return
     for function in functions:
         made = function.implementations.get(type(model))
@@ -450,6 +449,20 @@ def rehearse(name, value, model, *functions):
         except Exception:  # compiled, log(0) is -inf, and other errors are raised
             continue
         rehearsed[shapes] = None
+
+
+def is_ours(model):
+    """Tell whether a model is one of this project."""
+    return type(model).__module__.startswith("models.")
+
+
+def may_be_none(function):
+    """Tell whether compiled code has a case in which nothing is returned."""
+    try:
+        compiled = getattr(function, "nopython_signatures", ())
+    except KeyError:  # Ctrl-C came while it was compiled
+        return False
+    return any(isinstance(each.return_type, types.Optional) for each in compiled)
 
 
 def outline(value):

@@ -22,10 +22,11 @@ from pathlib import Path
 Path({saved!r}).write_text(json.dumps({{
     "claims": [
         {{"what": "a | b", "paper": "3", "value": 3.25, "se": 0.5, "verdict": "agrees",
-          "kind": "printed number", "cell": "", "known": None, "power": 1.25, "note": "n"}},
+          "kind": "printed number", "cell": "", "known": None, "power": 1.25, "note": "n",
+          "why": ""}},
         {{"what": "c", "paper": "4", "verdict": "not specified", "kind": "order", "cell": "",
           "scan": {{"settings": [1, 2], "found": [[3.0, 0.5], [4.0, 0.0]]}}, "known": None,
-          "power": float("nan"), "note": ""}}][:2 - {status}],
+          "power": float("nan"), "note": "", "why": ""}}][:2 - {status}],
     "replicate_seconds": 600.0, "argv": sys.argv[1:], "of": os.environ["{PARENT}"]}}))
 sys.exit({status})
 '''

@@ -193,6 +193,7 @@ def by_sshmc():
     return together(SSHMC, [0.8, 1, 0.8, 4], 8000)
 
 
+@pytest.mark.filterwarnings("ignore:.* trajectories diverged")
 @pytest.mark.parametrize(("method", "setting", "n"), [
     (RMHMC, [0.8, 3], 3000), (POLYA, [0.6], 4000), (NON_CENTRED, {"deepest": 6}, 3000),
     (CENTRED, {"deepest": 6}, 3000), (MAPPING, [2.0, 0, 2], 3000)])

@@ -310,4 +310,5 @@ def times_claim(table, row, other, why, ess, times=None):
                  theirs[0] * 0.5, theirs[-1] * 2,
                  "machine (ratios only): their overhead of a step is not ours, within a factor of"
                  f" two; {why}: those that come nearest to the printed ESS", "printed number",
-                 None, ("paper",), printed=theirs[0])
+                 None, ("paper",), printed=theirs[0],
+                 undecided="their settings decide it: more of our runs would not tell")
