@@ -172,10 +172,7 @@ def model(name, value, *needed):
         raise ValueError(f"{name} must be a model, a NamedTuple such as those of models/ are, not"
                          f" {found}")
     inside = getattr(value, "model", None)  # of a problem of sampling.problems
-    missing = [each for each in needed if getattr(each, "default", 0) is None
-               and type(value) not in each.implementations]
-    if missing and hasattr(value, "labels") and all(
-            type(inside) in each.implementations for each in missing):
+    if hasattr(value, "labels") and hasattr(inside, "_fields"):
         raise ValueError(f"{name} must be a model, not the {class_name(type(value))} that has"
                          " one: give its .model")
     implements(name, value, *needed)

@@ -439,7 +439,8 @@ def gp_regression(X, y, kind="ard"):
 
     kind : "ard", a length for each covariate, or "isotropic", one for all
 
-    The prior of the logarithm of each hyperparameter is N(0, 2^2), for data that are standardised.
+    The prior of the logarithm of each hyperparameter is N(0, 2^2), and that of the constant that is
+    added to the function N(0, 10^2), for data that are standardised.
 
     Raises ValueError, naming the argument, for anything else.
     """

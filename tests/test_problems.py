@@ -10,11 +10,13 @@ from scipy.optimize import minimize
 from scipy.special import expit, ndtr
 from scipy.stats import multivariate_normal, norm
 
+from algorithms.hmc import hmc
 from differences import differences
 from models.gp_regression import predict as predict_given
 from models.interface import log_likelihood
 from models.non_centred import NonCentred
 from sampling import problems
+from sampling.check import check_model
 from sampling.problems import (
     blocks_of,
     counts_on_a_grid,
@@ -597,3 +599,11 @@ def test_the_fit_is_the_best_of_all_starts():
     cases, labels = rng.standard_normal((80, 2)), rng.random(80) < 0.6
     problem = gp_classifier(cases, labels)  # from the best start alone log Z would be -55.43
     assert problem.fit().log_Z > problem.evidence((-0.67, -0.42))[0] - 1e-3
+
+
+def test_a_problem_in_the_place_of_its_model_is_named():
+    problem = logistic_regression(X, NAMES)
+    for call in (lambda: check_model(problem, np.zeros(3)),
+                 lambda: hmc(np.zeros(3), problem, 0.1, 2, 5, generator(1))):
+        with pytest.raises(ValueError, match=r"not the Logistic that has one: give its \.model"):
+            call()
