@@ -448,6 +448,29 @@ def rehearse(name, value, model, *functions):
         rehearsed[shapes] = None
 
 
+def check_source(value, model, *functions):
+    """Raise ValueError if a compiled function gives other numbers than its source does today.
+
+    Compiled code keeps the values that global variables had when it was made.
+    """
+    for function in functions:
+        made = function.implementations.get(type(model))
+        if is_ours(model) or not hasattr(made, "py_func"):
+            continue
+        try:
+            with np.errstate(all="ignore"), warnings.catch_warnings(action="ignore"):
+                source = np.asarray(made.py_func(value.copy(), model), float)
+        except Exception:  # compiled, log(0) is -inf
+            continue
+        found = np.asarray(call_compiled(function, value.copy(), model), float)
+        if found.shape == source.shape and not np.allclose(
+                found, source, 1e-6, 1e-6 * np.abs(source).max(initial=1.0), equal_nan=True):
+            raise ValueError(f"{function.__name__} of {class_name(type(model))} gives {found}"
+                             f" compiled, but {source} by its source: a variable or a function that"
+                             " it takes from outside has changed since it was compiled.  Give data"
+                             " as fields of the model, and register it again")
+
+
 def is_ours(model):
     """Tell whether a model is one of this project."""
     return type(model).__module__.startswith("models.")

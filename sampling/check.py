@@ -103,6 +103,7 @@ def check_model(model, q):
     model = validate.model("model", model)
     q = validate.array("q", q, (validate.dimension(model),))
     validate.rehearse("q", q, model, U, grad_U, hessian, metric)
+    validate.check_source(q, model, U, grad_U, hessian, metric)
     rng, found = np.random.default_rng(1), {}
     near = [q + 0.1 * np.maximum(np.abs(q), 1.0) * rng.standard_normal(q.size) for _ in range(2)]
     checks = check_blocks if has(model, sizes) else check_plain

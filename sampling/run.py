@@ -52,7 +52,7 @@ from algorithms.slice_sampling import Slice, slice_sampling, sweeps
 from algorithms.zhang_sshmc import sshmc
 from algorithms.zhang_sshmc_fast import sshmc as sshmc_fast
 from models import validate
-from models.interface import prepare
+from models.interface import U, grad_U, prepare
 from models.jit import telling
 from models.non_centred import NonCentred
 from models.non_centred_gp import NonCentredGP
@@ -245,6 +245,8 @@ def run(sampler, *arguments, chains=4, jobs=None, bars=True, **named):
         for call in calls:  # raises where an argument is wrong
             getattr(sampler, "check", dict)(**call)
             warnings.simplefilter("ignore", RuntimeWarning)  # the first chain has told all
+        for name in {"q0", "x0"} & {*given}:
+            validate.check_source(np.array(calls[0][name], float), given.get("model"), U, grad_U)
         # compiles before there are other processes
         for part in pieces(sampler, calls[0] | brief, length, 1):
             check_draws(part, sampler)

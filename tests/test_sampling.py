@@ -30,11 +30,12 @@ from conftest import python
 from models import validate
 from models.funnel import Funnel
 from models.gaussian import Gaussian
-from models.interface import U
+from models.interface import U, grad_U
 from models.jit import ROOT
 from models.mixture import gaussian_mixture, mixture_draw
 from models.non_centred import NonCentred
 from sampling import run as runs
+from sampling.check import check_model
 from sampling.problems import counts_on_a_grid, hierarchical_logistic, logistic_regression
 from sampling.run import Chains, run
 from sampling.summary import e_bfmi, ess_bulk, ess_tail, rhat, summary
@@ -560,3 +561,36 @@ def test_a_model_is_the_same_whatever_its_memory_holds():
     assert runs.same(Own("a"), Own("a")) and not runs.same(Own("a"), Own("b"))
     assert runs.same(Own((np.ones(2), 1.0)), Own((np.ones(2), 1.0)))
     assert not runs.same(Own((1, 2)), Own((1, 2, 3))) and not runs.same(Own(1.0), (1.0,))
+
+
+LEVEL = 1.0
+
+
+class Level(NamedTuple):
+    """A model of one's own whose U reads a global variable."""
+
+    scale: float
+
+
+@U.register(Level)
+def level_U(q, model):
+    """The energy."""
+    return ((q - LEVEL) ** 2).sum() / 2
+
+
+@grad_U.register(Level)
+def level_grad_U(q, model):
+    """The gradient."""
+    return q - LEVEL
+
+
+def test_a_global_variable_that_changed_after_it_was_compiled_is_told(monkeypatch):
+    def call():
+        return run(hmc, np.zeros(2), Level(1.0), 0.5, 3, 20, np.random.default_rng(1), chains=1,
+                   bars=False)
+
+    call()
+    monkeypatch.setattr(sys.modules[__name__], "LEVEL", 7.0)
+    for again in (call, lambda: check_model(Level(1.0), np.zeros(2))):
+        with pytest.raises(ValueError, match=r"^U of Level gives 1.0 compiled, but 49.0 by its so"):
+            again()
