@@ -421,7 +421,7 @@ def test_a_moment_that_is_another_changes_its_claim(key):
 def test_ep_is_compared_in_deviations_of_the_exact_posterior_and_judged_by_itself():
     what = "digits: EP's posterior, largest shift of log l or log sigma in deviations"
     result = made_up()
-    ours, theirs = result[DIGITS, MAPPING], result[DIGITS, NON_CENTRED]
+    ours, theirs = result[DIGITS, MAPPING], result[DIGITS, SSHMC]
     theirs["together"] = five()._replace(sd=np.full(4, 2.0))
     ours["together"] = five(2)._replace(mean=np.array([0.1, -1.0]), sd=np.array([1.0, 3.0]))
     shift, ratio = script.ep_shifts(result)
