@@ -259,6 +259,10 @@ def test_what_is_a_symbol_a_keyword_and_what_is_english(text, kind, expected):
     assert [piece.text for piece in found if piece.kind == kind] == expected
 
 
+def test_a_line_is_indented_by_four_blanks_a_step():
+    assert pages.pseudocode("        p := -p\n            + q", symbol=None)[0] == 2.0
+
+
 def test_a_symbol_is_mathml_with_its_source_for_a_text_alternative():
     pytest.importorskip("latex2mathml", reason=NEEDS)
     symbol = '<math alttext="x_0"><msub><mi>x</mi><mrow><mn>0</mn></mrow></msub></math>'

@@ -202,7 +202,9 @@ def test_what_has_changed(before, now, expected):
 
 @pytest.mark.parametrize(("value", "expected"), [
     (np.pi, 3.14159), (np.float64(-1e-300), -1e-300), (np.nan, "nan"), (-np.inf, "-inf"),
-    (np.bool_(True), True), (7, 7), (np.full(3, np.nan), None), (0.5 - 2j, "0.5-2i"),
+    (np.bool_(True), True), (7, 7), (np.full(3, np.nan), None),
+    (np.array([1.0, np.nan]), [1, "nan"]),  # of which one entry is not yet written
+    (0.5 - 2j, "0.5-2i"),
     (np.arange(4.0).reshape(2, 2), [[0, 1], [2, 3]]),
     (np.arange(10.0), {"shape": (10,), "ends": [0, 9]}),
 ])
