@@ -393,9 +393,13 @@ def state(name, value, model, gradient=False):
     value, kind = array(name, value, (dimension(model),)), class_name(type(model))
     rehearse(name, value, model, U, grad_U)
     energy = evaluate(f"U of {kind}", U, value, model)
-    if not is_ours(model) and may_be_none(U.implementations.get(type(model))):
-        raise ValueError(f"U of {kind} must return a number in every case, but in some it returns"
-                         " None: look for an `if` without a return")
+    for found in () if is_ours(model) else list_returned(U.implementations.get(type(model))):
+        if isinstance(found, types.Optional):
+            raise ValueError(f"U of {kind} must return a number in every case, but in some it"
+                             " returns None: look for an `if` without a return")
+        if found == types.float32:
+            raise ValueError(f"U of {kind} must return a float64, not a float32: let all in it be"
+                             " of float64")
     if not isinstance(energy, numbers.Real) or isinstance(energy, bool):
         raise ValueError(f"U of {kind} must return a number, not {energy!r:.80}")
     if not np.isfinite(energy):
@@ -476,13 +480,12 @@ def is_ours(model):
     return type(model).__module__.startswith("models.")
 
 
-def may_be_none(function):
-    """Tell whether compiled code has a case in which nothing is returned."""
+def list_returned(function):
+    """List the types of what a compiled function returns, of those that it was compiled for."""
     try:
-        compiled = getattr(function, "nopython_signatures", ())
+        return [each.return_type for each in getattr(function, "nopython_signatures", ())]
     except KeyError:  # Ctrl-C came while it was compiled
-        return False
-    return any(isinstance(each.return_type, types.Optional) for each in compiled)
+        return []
 
 
 def outline(value):

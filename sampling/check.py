@@ -149,9 +149,9 @@ def differences(f, x, derivative):
     Of several steps one suits each entry: a small one is lost in rounding, a large one bends.
     """
     derivative = np.asarray(derivative, float)
-    best = np.full(derivative.shape, np.nan)
-    if derivative.shape[:1] != (x.size,):
-        return np.full((x.size, *np.shape(f(x))), np.nan)
+    best = np.full((x.size, *np.shape(f(x))), np.nan)
+    if derivative.shape != best.shape:
+        return best
     for i in range(x.size):
         gap = np.inf
         for step in STEPS:
@@ -160,7 +160,7 @@ def differences(f, x, derivative):
             with np.errstate(all="ignore"):
                 one = (8 * (np.asarray(f(x + e)) - f(x - e)) - f(x + 2 * e) + f(x - 2 * e)
                        ) / (12 * e[i])
-            off = np.abs(one - derivative[i]).max() if one.shape == derivative[i].shape else np.nan
+            off = np.abs(one - derivative[i]).max()
             if off < gap:
                 gap, best[i] = off, one
     return best

@@ -173,6 +173,7 @@ CALLS = itertools.count()
 REFUSED = {"list": (list, "returns list of float64"), "tuple": (tuple, "returns tuple of float64"),
            "narrow": (np.float32, "returns ndarray of float32"),
            "number": (lambda q: q[0], "has shape (), not (2,)"),
+           "column": (lambda q: q[:, None], "has shape (2, 1), not (2,)"),
            "unsteady": (lambda q: q + next(CALLS), "is not the same twice")}
 
 

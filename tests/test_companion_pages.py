@@ -260,6 +260,7 @@ def test_what_is_a_symbol_a_keyword_and_what_is_english(text, kind, expected):
 
 
 def test_a_line_is_indented_by_four_blanks_a_step():
+    pytest.importorskip("latex2mathml", reason=NEEDS)
     assert pages.pseudocode("        p := -p\n            + q", symbol=None)[0] == 2.0
 
 

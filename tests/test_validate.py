@@ -219,6 +219,10 @@ class Forgets(NamedTuple):
     """A model of one's own whose U forgets to return something in one case."""
 
 
+class Narrow(NamedTuple):
+    """A model of one's own whose U is a number of 32 bits."""
+
+
 @interface.U.register(Forgets)
 def forgetful_U(q, model):
     """The energy."""
@@ -226,9 +230,14 @@ def forgetful_U(q, model):
         return q @ q / 2
 
 
-def test_an_energy_that_is_missing_in_some_case_is_refused_by_name():
-    with pytest.raises(ValueError, match=r"^U of Forgets must return a number in every case"):
-        validate.state("v", np.ones(2), Forgets())
+interface.U.register(Narrow)(lambda q, model: np.float32(q @ q / 2))
+
+
+def test_an_energy_that_is_no_float64_in_every_case_is_refused_by_name():
+    for model, said in ((Forgets(), "Forgets must return a number in every case"),
+                        (Narrow(), "Narrow must return a float64, not a float32")):
+        with pytest.raises(ValueError, match=f"^U of {said}"):
+            validate.state("v", np.ones(2), model)
 
 
 class Short(NamedTuple):
