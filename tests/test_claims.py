@@ -145,6 +145,7 @@ def test_what_could_not_tell_a_factor_of_three_is_too_weak():
     ("ours", (0.5, 0.7), "every setting differs"), ("ours", (0.5, math.nan, 0.7),
                                                     "every setting differs"),
     ("printed number", (2.5, math.nan), "not specified"),  # one setting cannot stand for all
+    ("printed number", (2.5, math.nan, 2.7), "every setting differs"),  # nan is no side
     ("printed number", (2.003, 2.0021), "inconclusive"), ("ours", (2.003, 1.5), "not specified"),
     ("printed sentence", (1.5, math.nan), "agrees"), ("printed number", (math.nan,), "differs")])
 def test_a_scan_of_one_number(kind, values, wanted):
