@@ -3,6 +3,7 @@
 Most with `-m cluster` only, and with the extra `cluster`.
 """
 
+import gc
 import json
 import os
 import signal
@@ -280,8 +281,16 @@ STUDY = NOTHING._replace(table=str, run=lambda experiment, _: experiment.replica
     "tcp://127.0.0.1:1", "nonsense://x", "tcp://", "nowhere", "tcp://127.0.0.1:port",
     "tcp://nowhere.invalid:8786", "tls://127.0.0.1:1"])
 def test_a_scheduler_that_is_not_there_is_a_sentence(address, ends, monkeypatch):
+    from distributed import Client
+
     monkeypatch.setattr(cluster, "GONE", 2.0)
+    found, close = [], Client.close
+    monkeypatch.setattr(Client, "close", lambda client, *given, **named: (
+        found.append(client.status), close(client, *given, **named)))
     status, _, errors = ends(STUDY, "--dask", address)
+    found.clear()
+    gc.collect()
+    assert set(found) <= {"closed"}  # what closes here may wait for a lock of another client
     assert status == 2 and "Traceback" not in errors
     last = errors.splitlines()[-1]
     assert last.startswith(f"--dask {address}: ") and "expected the address of" in last

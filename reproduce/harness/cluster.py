@@ -92,10 +92,16 @@ def connect(scheduler):
 
     for name in ("distributed.client", "distributed.core", "distributed.comm"):
         logging.getLogger(name).setLevel(logging.CRITICAL)  # what they say is said in a sentence
+    client = None
     try:
         resolve_address(scheduler)  # a Client that was never one complains when it is deleted
-        client = Client(scheduler, timeout=GONE, set_as_default=False)
+        client = Client.__new__(Client)
+        client.__init__(scheduler, timeout=GONE, set_as_default=False)
     except (OSError, RuntimeError, TypeError, ValueError) as error:
+        # here: left to the garbage collector, it may be closed by the thread of another client,
+        # which waits for it with the lock that closing takes
+        with suppress(Exception):
+            client.close(timeout=FAREWELL)
         raise ClusterError(f"--dask {scheduler}: {error}; expected the address of a Dask scheduler"
                            " that runs, such as tcp://10.0.0.1:8786") from None
     try:
