@@ -236,15 +236,17 @@ def run(sampler, *arguments, chains=4, jobs=None, bars=True, **named):
                          " numpy.random.default_rng(1)") from None
     calls = [split(given, k, chains) | {"rng": child} for k, child in enumerate(children)]
     wanted = validate.count(length, given[length])
-    if (np.diff(np.ravel(validate.regular("keep", given.get("keep", ())))) <= 0).any():
-        raise ValueError("keep must hold different indices in increasing order, by which the draws"
-                         f" are told apart, not {given['keep']!r:.80}: take np.unique of it")
     brief = {length: 1, "rng": deepcopy(calls[0]["rng"])} | {
         name: 1 for name in ("warm_up", "deepest") if name in inspect.signature(sampler).parameters}
     with warnings.catch_warnings(), telling(getattr(sampler, "__name__", "the sampler")):
         for call in calls:  # raises where an argument is wrong
             getattr(sampler, "check", dict)(**call)
             warnings.simplefilter("ignore", RuntimeWarning)  # the first chain has told all
+        keep = np.ravel(given.get("keep", ()) if hasattr(sampler, "check") else ())
+        if (keep[1:] <= keep[:-1]).any():
+            raise ValueError("keep must hold different indices in increasing order, by which the"
+                             f" draws are told apart, not {given['keep']!r:.80}: take np.unique of"
+                             " it")
         for name in {"q0", "x0"} & {*given}:
             validate.check_source(np.array(calls[0][name], float), given.get("model"), U, grad_U)
         # compiles before there are other processes

@@ -106,11 +106,14 @@ def calls():
     return settings.items()
 
 
-@pytest.mark.parametrize("keep", [[1, 0], [0, 0]])
+@pytest.mark.parametrize("keep", [[1, 0], [0, 0], np.array([2, 1], np.uint8)])
 def test_variables_that_are_kept_are_in_their_order(keep):
     with pytest.raises(ValueError, match="keep must hold different indices in increasing order"):
         run(sshmc, np.zeros(3), np.zeros(1), Funnel.from_size(3), 0.1, 0.1, 2, 9,
             np.random.default_rng(1), keep=keep)
+    with pytest.raises(ValueError, match="keep must be"):  # the sampler's own words
+        run(sshmc, np.zeros(3), np.zeros(1), Funnel.from_size(3), 0.1, 0.1, 2, 9,
+            np.random.default_rng(1), keep=["a", "b"])
 
 
 def test_every_sampler_that_is_run_in_pieces_can_be_continued_exactly():
