@@ -12,10 +12,12 @@ from functools import cache
 
 import numpy as np
 
+from algorithms.ess import initial_sequence
 from algorithms.hmc import hmc
 from algorithms.hoffman_nuts_fast import nuts
 from algorithms.map_estimate import map_estimate
-from reproduce.beyond.rivals.moments import moments, pool, reliability, worst
+from models.logistic_regression import chain_log_likelihood
+from reproduce.beyond.rivals.moments import moments, pool, reliability, shorten, worst
 from reproduce.shahbaba.chains import JITTER, problem, transitions
 from reproduce.shahbaba.datasets import SIMULATED
 from reproduce.shahbaba.printed import METHODS, PROBLEMS, gradients, step
@@ -29,7 +31,7 @@ NUTS = {"NUTS, diagonal": "diagonal", "NUTS, dense": "dense"}  # what of the mas
 OURS = (*METHODS, MASS, *SPLITS)  # with settings
 PRINTED = {method: f"{method}, as printed" for method in METHODS}
 ROWS = (*METHODS, *PRINTED.values(), MASS, *SPLITS, *NUTS)
-DIGITS = 8  # of a stored moment; its standard error is in the second or third
+MEASURES = ("tau", "tau_beta")  # the paper's: of the log likelihood, of the sum of beta_j^2
 GRID = [(a, b) for a in (0.5, 0.75, 1.0, 1.4) for b in (0.35, 0.7, 1.0, 2.0)]
 WHITENED = [(eps, L) for eps in (0.4, 0.7, 1.0, 1.4) for L in (1, 2, 3, 5)]
 FIRST = 500  # transitions of a pilot, before anything is known of it
@@ -137,7 +139,7 @@ def row_of_chains(name, method, setting, n, burn_in, chains, seed):
         chain = run(name, method, setting, start(name, method, rng), burn_in + n, rng)
         q = positions(name, method, chain.samples[burn_in:])
         draws.append(thin(q))
-        found.append(shorten(moments(draws[-1])) | {
+        found.append(summarise(name, draws[-1], thin(chain.energies[burn_in:])) | {
             "gradients": float(chain.counts.gradient) * n / (burn_in + n),
             "divergences": int(chain.divergences), "rate": float(chain.accepted[burn_in:].mean()),
             "e_bfmi": e_bfmi(chain.energies[burn_in:], q.shape[1])})
@@ -153,7 +155,7 @@ def nuts_row(name, method, n, warm_up, chains, seed):
         chain = nuts(start(name, method, rng), model, n, rng, warm_up, NUTS[method])
         gradients = float(chain.gradients.sum())
         draws.append(thin(chain.samples))
-        found.append(shorten(moments(draws[-1])) | {
+        found.append(summarise(name, draws[-1], thin(chain.energies)) | {
             "gradients": gradients, "warm_up": float(chain.counts.gradient) - gradients,
             "divergences": chain.divergences, "rate": float(chain.rates.mean()),
             "e_bfmi": chain.e_bfmi})
@@ -165,10 +167,12 @@ def thin(q):
     return q[::-1][::-(-len(q) // KEPT)][::-1]
 
 
-def shorten(found):
-    """Round lists of numbers to DIGITS digits."""
-    return {key: [float(f"{x:.{DIGITS}g}") for x in value] if isinstance(value, list) else value
-            for key, value in found.items()}
+def summarise(name, q, energies):
+    """Return moments of a chain's draws, and the ESS of the paper's two quantities."""
+    model, _, _ = problem(SETS[name], PROBLEMS[name].f)
+    quantities = chain_log_likelihood(q, energies, model), (q[:, 1:] ** 2).sum(axis=1)
+    return shorten(moments(q)) | {what: float(initial_sequence(x).ess)
+                                  for what, x in zip(MEASURES, quantities, strict=True)}
 
 
 def clock(name, rows, rounds, n):
