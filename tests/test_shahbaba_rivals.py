@@ -157,6 +157,7 @@ def test_what_is_kept_of_a_chain_is_without_its_first_transitions(small, monkeyp
     np.testing.assert_allclose(first["mean"], whole.samples[20:].mean(0), rtol=1e-7)
     assert first["gradients"] == pytest.approx(0.6 * whole.counts.gradient, rel=1e-12)
     assert first["e_bfmi"] == pytest.approx(3 / (np.var(whole.energies[20:]) + 1.5), rel=1e-12)
+    check_printed_quantities(first, whole.samples[20:])
     errors = np.append(np.zeros(17), [np.inf, np.nan, np.inf])
     monkeypatch.setattr(rivals, "run", lambda *_: whole._replace(energy_error=errors))
     (diverged,) = rivals.row_of_chains(**of, n=20, burn_in=0, chains=1, seed=[1])["chains"]
@@ -164,6 +165,14 @@ def test_what_is_kept_of_a_chain_is_without_its_first_transitions(small, monkeyp
     monkeypatch.setattr(rivals, "KEPT", 4)
     assert rivals.thin(np.arange(9)).tolist() == [2, 5, 8]  # the last one, and equally spaced
     assert rivals.thin(np.arange(4)).tolist() == [0, 1, 2, 3]
+
+
+def check_printed_quantities(found, q):
+    """Look at the ESS of the log likelihood, term by term, and of beta's squares without alpha."""
+    cases = load(SMALL)
+    eta = q[:, :1] + q[:, 1:] @ cases.X.T
+    assert found["tau"] == pytest.approx(ess((cases.y * eta - np.logaddexp(0, eta)).sum(1)))
+    assert found["tau_beta"] == pytest.approx(ess((q[:, 1:] ** 2).sum(1)))
 
 
 def test_a_row_of_nuts_has_its_own_gradients_and_those_of_its_adaptation(small):
@@ -175,6 +184,7 @@ def test_a_row_of_nuts_has_its_own_gradients_and_those_of_its_adaptation(small):
     assert found["gradients"] + found["warm_up"] == chain.counts.gradient
     assert (found["rate"], found["divergences"]) == (chain.rates.mean(), chain.divergences)
     np.testing.assert_allclose(found["mean"], chain.samples.mean(0), rtol=1e-7)
+    check_printed_quantities(found, chain.samples)
 
 
 def test_the_clock_is_of_a_gradient(small, monkeypatch):
@@ -212,7 +222,8 @@ class Remembered:
                     for worse in [eps == longest(task)]]
         return [{"rhat": 1.005, "bulk": 399.0 if task["method"] == "normal" else 400.0,
                  "tail": 400.0, "chains": [one(100.0 * task.get("setting", [1])[0], 1e3, 500.0,
-                                               e_bfmi=1 - k / 10, warm_up=70) for k in range(4)]}
+                                               e_bfmi=1 - k / 10, warm_up=70, tau=3.0 + k,
+                                               tau_beta=9.0) for k in range(4)]}
                 for task in tasks]
 
 
@@ -257,12 +268,16 @@ def test_chains_are_as_long_as_their_pilots_ask_for_and_a_row_says_what_was_befo
     assert script.length("CTG", "HMC", [0.1, 4], 10.0, "paper")["n"] == 200
     assert script.length("CTG", "HMC", [0.1, 4], 10.0, "smoke")["n"] == 10
     whole = {"rhat": 1.0, "bulk": 500.0, "tail": 500.0, "chains": [
-        one(200.0, 50.0, 400.0, e_bfmi=1.0, warm_up=60 + 20 * k) for k in range(4)]}
+        one(200.0, 50.0, 400.0, e_bfmi=1.0, warm_up=60 + 20 * k, tau=3.0 + k, tau_beta=9.0)
+        for k in range(4)]}
     seconds = {row: [0.01, 0.03] for row in rivals.ROWS} | {"mode": [0.5, 0.7]}
     for row, setting, before in (("normal", [0.1, 2], 30), ("HMC, as printed", [0.1, 2], 0),
                                  ("NUTS, dense", None, 90)):
         found = script.values(whole, setting, seconds, row)
         assert found["set-up"] == pytest.approx(before) and found["setting"] == setting
+        tau, tau_beta = (found[f"per gradient by {what}"] for what in ("tau", "tau_beta"))
+        assert tau.value == pytest.approx(np.log((3 + 4 + 5 + 6) / 1600)) and tau.se > 0.1
+        assert tau_beta == pytest.approx((np.log(36 / 1600), 0), abs=1e-12)
 
 
 def made_up():
@@ -272,8 +287,8 @@ def made_up():
     return {name: {row: {
         "together": five(), "setting": [0.5, 4], "set-up": 50.0, "believed": True, "rhat": 1.002,
         "bulk": 900.0, "tail": 800.0, "e_bfmi": 0.9, "halves": 2.0,
-        "per gradient": Measured(log_per.get(row, -3.5), 0.05),
-        "per second": Measured(log_per.get(row, -3.5) + 8, 0.05)}
+        **{per: Measured(log_per.get(row, -3.5) + shift, 0.05) for per, shift in zip(
+            script.PER, (0, 8, 1, 2), strict=True)}}
         for row in rivals.ROWS} for name in rivals.SETS}
 
 
@@ -298,6 +313,11 @@ CHANGES = (  # row, key, value, and which claims of the data set differ
         (rivals.SPLITS[1], -2.5, f"{BY_MASS}{rivals.SPLITS[1]})"),
         (DENSE, -2.5, BY_MASS + "NUTS, dense)"),
         (DENSE, -4.4, "log(ESS per gradient, NUTS, dense / NUTS, diagonal)"))],
+    *[(row, f"per gradient by {what}", Measured(value + 1 + (what == "tau_beta"), 0.05),
+       f"log(ESS per gradient by {what}, {ratio}") for what in ("tau", "tau_beta")
+      for row, value, ratio in (("HMC", -4.0, "the better split / HMC), unit masses"),
+                                ("data", -2.5, f"{rivals.MASS} / the better split)"),
+                                (SPLIT, -3.5, f"{SPLIT} / {rivals.MASS})"))],
     ("data", "per second", Measured(5.5, 0.05),
      f"log(ESS per second, {rivals.MASS} / the better split)"),
     # 1000 (e^6 - e^4.5) gradients are saved, with an error of 7 %; one in a hundred is 3134
@@ -354,7 +374,9 @@ def test_what_is_not_believed_has_no_number():
     assert list(rows) == [(name, row) for name in rivals.SETS for row in rivals.ROWS]
     assert rows["CTG", "NUTS, dense"]["eps, L"] == "its own"
     assert rows["Chess", "normal"]["per 1000 gradients"] == "not believed"
-    assert rows["Chess", "normal"]["per second"] == ""
+    assert rows["Chess", "normal"]["per second"] == rows["Chess", "normal"]["by tau"] == ""
+    assert [rows["Chess", "data"][what] for what in ("per second", "by tau", "by tau_beta")] == [
+        f"{np.exp(-4.5 + 8):.1f} (1.7)", "30.2 (1.5)", "82.1 (4.1)"]
 
 
 def test_each_point_of_the_figure_is_in_its_place():
