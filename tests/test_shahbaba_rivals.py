@@ -148,19 +148,19 @@ def test_a_pilot_goes_on_until_it_has_enough(small, monkeypatch):
 
 def test_what_is_kept_of_a_chain_is_without_its_first_transitions(small, monkeypatch):
     of = dict(name="CTG", method="normal", setting=[0.6, 3])
-    first, second = rivals.row_of_chains(**of, n=30, burn_in=20, chains=2, seed=[4])["chains"]
+    first, second = rivals.row_of_chains(**of, n=80, burn_in=20, chains=2, seed=[4])["chains"]
     assert first["mean"] != second["mean"]  # each has a seed of its own
     rng = np.random.default_rng([4, 0])
-    whole = rivals.run(**of, x=rivals.start("CTG", "normal", rng), n=50, rng=rng)
+    whole = rivals.run(**of, x=rivals.start("CTG", "normal", rng), n=100, rng=rng)
     assert whole.accepted[:20].mean() != whole.accepted[20:].mean() == first["rate"]
     # stored with eight digits
     np.testing.assert_allclose(first["mean"], whole.samples[20:].mean(0), rtol=1e-7)
-    assert first["gradients"] == pytest.approx(0.6 * whole.counts.gradient, rel=1e-12)
+    assert first["gradients"] == pytest.approx(0.8 * whole.counts.gradient, rel=1e-12)
     assert first["e_bfmi"] == pytest.approx(3 / (np.var(whole.energies[20:]) + 1.5), rel=1e-12)
     check_printed_quantities(first, whole.samples[20:])
-    errors = np.append(np.zeros(17), [np.inf, np.nan, np.inf])
+    errors = np.append(np.zeros(97), [np.inf, np.nan, np.inf])
     monkeypatch.setattr(rivals, "run", lambda *_: whole._replace(energy_error=errors))
-    (diverged,) = rivals.row_of_chains(**of, n=20, burn_in=0, chains=1, seed=[1])["chains"]
+    (diverged,) = rivals.row_of_chains(**of, n=100, burn_in=0, chains=1, seed=[1])["chains"]
     assert diverged["divergences"] == 3
     monkeypatch.setattr(rivals, "KEPT", 4)
     assert rivals.thin(np.arange(9)).tolist() == [2, 5, 8]  # the last one, and equally spaced
