@@ -82,6 +82,19 @@ def test_q_is_that_of_the_sites(run, max_sweeps):
     np.testing.assert_allclose(q.Sigma, q.Sigma.T, rtol=0, atol=1e-14)
 
 
+def test_log_Z_where_a_label_is_all_but_impossible():
+    # case 1 has a strong site and its cavity is the prior, of Phi(0); case 2 has no site
+    K = np.array([[1.0, 0.9999], [0.9999, 1.0]]) * 1e4
+    tau, nu = np.array([1.0, 0.0]), np.array([100.0, 0.0])
+    Sigma = np.linalg.inv(np.linalg.inv(K) + np.diag(tau))
+    log_Z = ep.log_evidence(np.array([1.0, -1.0]), Sigma @ nu, np.diag(Sigma).copy(), tau, nu,
+                            np.log1p(1e4))
+    # -1255, where Phi is below the smallest float64; K is inverted to 10 digits
+    assert log_Z == pytest.approx(
+        math.log(0.5) + norm.logcdf(-(Sigma @ nu)[1] / np.sqrt(1 + Sigma[1, 1])), rel=1e-9)
+    assert log_Z < -1200
+
+
 @both
 def test_log_Z_is_the_integral_of_prior_times_sites(run):
     # (3.65) in the book's own form, which divides by tau: sites N(f; nu / tau, 1 / tau)
