@@ -111,7 +111,7 @@ def build_tree(theta, r, log_u, v, j, eps, joint_0, model, rng):
     log_u    : float          log of the slice variable
     v, j     : int            -1 or 1; depth
     eps      : float > 0      step size
-    joint_0  : float          L(theta_0) - r_0'r_0 / 2 at the start of the transition
+    joint_0  : float          L(theta_0) - r_0.r_0 / 2 at the start of the transition
     model    : NamedTuple     any model that implements U and grad_U
     rng      : Generator      advanced by one uniform for each pair of trees
 
@@ -122,17 +122,17 @@ def build_tree(theta, r, log_u, v, j, eps, joint_0, model, rng):
     if j == 0:
         # 2   theta', r' <- Leapfrog(theta, r, v eps)
         theta_, r_ = leapfrog(theta, r, v * eps, model)
-        # 3   n' <- [u <= exp(L(theta') - r'' r' / 2)]
+        # 3   n' <- [u <= exp(L(theta') - r'.r' / 2)]
         #     theirs  silent about an energy that is infinite or not a number
         #     ours    such a point is in no slice, and ends the tree
         #     why     a state of energy -inf would be drawn, and never left again
         #     test    test_a_point_whose_energy_is_minus_infinity_is_never_drawn
         joint = log_joint(theta_, r_, model)
         n_ = int(log_u <= joint)
-        # 4   s' <- [u < exp(Delta_max + L(theta') - r'' r' / 2)]
+        # 4   s' <- [u < exp(Delta_max + L(theta') - r'.r' / 2)]
         s_ = int(log_u < DELTA_MAX + joint)
         # 5   return theta', r', theta', r', theta', n', s',
-        #         min(1, exp(L(theta') - r'' r' / 2 - L(theta_0) + r_0' r_0 / 2)), 1
+        #         min(1, exp(L(theta') - r'.r' / 2 - L(theta_0) + r_0.r_0 / 2)), 1
         return Tree(theta_, r_, theta_, r_, theta_, n_, s_, min(1.0, np.exp(joint - joint_0)), 1,
                     1 - s_)
     # 6   theta-, r-, theta+, r+, theta', n', s', alpha', n_alpha' <-
@@ -208,7 +208,7 @@ def nuts_step(theta_0, model, eps, deepest, rng):
     """
     # 1   draw r_0 ~ N(0, I)
     r_0 = rng.standard_normal(theta_0.size)
-    # 2   draw u ~ Uniform(0, exp(L(theta_0) - r_0' r_0 / 2))
+    # 2   draw u ~ Uniform(0, exp(L(theta_0) - r_0.r_0 / 2))
     #     theirs  u
     #     ours    log u: a uniform is exp of minus a standard exponential
     #     why     u is 0 where L(theta_0) < -745, and then every point is in the slice
@@ -449,7 +449,7 @@ def hmc_dual_averaging(q0, model, length, n, rng, warm_up, target=0.65):
             check_interrupt()
             # 7   theta', r' <- Leapfrog(theta', r', eps_(m - 1))
             theta_, r_ = leapfrog(theta_, r_, eps, model)
-        # 8   alpha <- min(1, exp(L(theta') - r'' r' / 2 - L(theta_(m - 1)) + r_0' r_0 / 2))
+        # 8   alpha <- min(1, exp(L(theta') - r'.r' / 2 - L(theta_(m - 1)) + r_0.r_0 / 2))
         error = log_joint(theta, r_0, model) - log_joint(theta_, r_, model)
         alpha = min(1.0, np.exp(-error))
         # 9   with probability alpha:  theta_m <- theta', otherwise theta_m <- theta_(m - 1)

@@ -193,7 +193,7 @@ def hamiltonian_and_gradient(L_beta, dL_dx, G_inv, log_det_G, dg, p):
     Mirror of Paquet and Fraccaro 2016, Algorithm 2.
     """
     # 1   function hamiltonian-and-gradient
-    # 2   input: L_beta, dL_beta/dx, G^-1, log|G|, dg, p
+    # 2   input: L_beta, dL_beta/dx, G^-1, log|G|, dg, p    // dg := vec[dG(x)_nn/dx_n]
     # 3   H := 1/2 p' G^-1 p + 1/2 log|G| - L_beta    // equation (12), without N/2 log(2 pi)
     #     theirs  the comment: H is "equation (12)"
     #     ours    equation (11)
@@ -223,16 +223,16 @@ def riemann_metric(x, model):
     # 5   z := y o x
     z = y * x
     # 6   r := -1/2 z^2 - 1/2 log(2 pi) - log Phi(z)
-    # 7   lambda := z o exp{r} + exp{2 r}
-    lam = lambda_of(z)
-    # 8   lambda := beta lambda
-    lam = beta * lam
-    # 9   dg := y o (1 - x^2) o exp{r} - 3 x o exp{2 r} - 2 y o exp{3 r}
     #     lines   6, 7 and 9
     #     theirs  exp{r} by subtraction of logarithms, then differences of its powers
     #     ours    the same functions from a continued fraction: `curvature` of models/special.py
     #     why     for z << 0 the differences keep no digit: at z = -400 dg is -4e-4, not -3e-8
     #     test    test_lines_6_to_9_keep_their_digits_far_from_the_data
+    # 7   lambda := z o exp{r} + exp{2 r}
+    lam = lambda_of(z)
+    # 8   lambda := beta lambda
+    lam = beta * lam
+    # 9   dg := y o (1 - x^2) o exp{r} - 3 x o exp{2 r} - 2 y o exp{3 r}
     dg = y * kappa_of(z)
     # 10  dg := beta dg
     dg = beta * dg

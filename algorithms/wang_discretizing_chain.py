@@ -10,7 +10,7 @@ In words    From the state x a Markov chain for a cheap approximation pi* is sim
 Paper       C. Wang and R. M. Neal (2013), "MCMC Methods for Gaussian Process Models Using Fast
             Approximations for the Likelihood", arXiv 1305.2235, Section 3.
 Mirror      whole_chain_step, Section 3 as it is defined: all K steps are simulated before the mark
-            moves.  The numbers of the sentences are ours.  "The actual implementation", with K
+            moves.  The numbers and the wording are ours.  "The actual implementation", with K
             infinite and steps that are simulated when they are needed, is
             algorithms/wang_discretizing_chain_fast.py: another transition, which the mirror has for
             its limit as K grows (tests/test_proofs.py).

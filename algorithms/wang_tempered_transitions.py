@@ -12,7 +12,7 @@ In words    The state goes up, by one update for each of the approximations pi_1
 Paper       C. Wang and R. M. Neal (2013), "MCMC Methods for Gaussian Process Models Using Fast
             Approximations for the Likelihood", arXiv 1305.2235, Section 4.
 Mirror      tempered_transitions_step, the list of Section 4, "Generate x-hat_1 from x using
-            T-hat_1; ...", as a loop up and a loop down.  The numbers of its lines are ours.
+            T-hat_1; ...", as a loop up and a loop down.  Numbers and wording are ours.
 
 pi_1 is the approximation that is nearest to pi; the others follow as they become cheaper.  They are
 the layers.  pi stays invariant even if their subsets of the data are not nested.  With one layer

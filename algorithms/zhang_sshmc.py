@@ -61,7 +61,7 @@ G_theta, G_phi                                 precisions of the momenta; M = G^
 H_1, H_2             H_1, H_2                  (6) and (9): what moves, given what does not
 U_1, U_2             U(z, H)          ()       (7) and (10)
 A(r_theta|phi)       kinetic(r, H)    ()       r' M^-1 r / 2
-                     Phi, Theta                what is known of phi and theta: factors of masses
+                     Phi, Theta                what is computed once from phi, from theta: factors
 H                    hamiltonian      ()       (3)
 theta^(l)            theta_l, ...     (n,)     where ABLA step l begins; lines 4 and 5 move it on
 theta^(l+eps/2)      theta_half, ...  (n,)     where the first leapfrog ends
@@ -134,7 +134,7 @@ def sshmc_step(theta, phi, model, eps, L, rng):
     # 2   for l in 1, 2, ..., L do
     #     theirs  an index l that goes from 1 to L and is advanced by eps
     #     ours    l counts ABLA steps
-    #     why     (L eps) is their end
+    #     why     theta^(L eps) is the state after L steps
     #     test    a label
     for _l in range(L):
         check_interrupt()

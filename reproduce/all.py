@@ -92,7 +92,7 @@ def results(runs, settings):
                         [pages.row(name, made, name) for name in CLASSES]), "",
         *pages.markdown(["script", *CLASSES, "wall time", "replicates", "exit status"], rows), "",
         *pages.markdown(["script", "claim", "kind", "paper", "ours", "verdict",
-                         "told from a factor of"], claims), ""])
+                         "error noticed"], claims), ""])
 
 
 def brief(claims, name):

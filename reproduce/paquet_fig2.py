@@ -226,7 +226,7 @@ def figure(r):
                 ax.annotate(mathematics(note), (x, bottom + 0.05 * (top - bottom)), ha="center")
     left.set_xticks(range(len(METHODS)), ["\n".join([
         LABELS[p], *method.split("-"), str(r.runs[p].B)]) for p, method in METHODS.items()])
-    left.set(ylabel=r"estimate of $\log Z$, one run", title="the paper's panels, left to right",
+    left.set(ylabel=r"estimate of $\log Z$, one run", title="the caption's order; (-) is ours",
              xlim=(-0.6, len(METHODS) - 0.4), xlabel="last line: B, the number of temperatures")
     right.set(xscale="log", xlabel="computation time of one run (CPU seconds)",
               title="the same, against time", xmargin=0.12)

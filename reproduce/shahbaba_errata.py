@@ -195,7 +195,8 @@ def figure(r):
     style.legend_below(fig, ncols=4, handles=[
         *(mark(mathematics(m), "k", shape) for m, shape in shapes.items()),
         *(mark(label, colour) for colour, label in (
-            (blue, "the paper's order, 2 standard errors or more"), (orange, "the same, fewer"),
+            (blue, "the paper's order, 2 standard errors or more"),
+            (orange, "the paper's order, less than 2"),
             (red, "the other order, with $g = L$")))])
     return fig
 

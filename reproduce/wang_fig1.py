@@ -235,7 +235,7 @@ def realization(ax, d):
     ax.set_yticks(range(MOVES + 2), [r"$\hat{T}$", *map(str, range(1, MOVES + 1)), "\u0164"])
     ax.set(xticks=steps, ylim=(MOVES + 1.5, -0.9), xlabel="step k of the chain",
            ylabel=r"moves of the mark, $\bar T$", title=r"Y: the chain, with $\log \pi / \pi^*$"
-           " where it is known, and the moves of the mark")
+           " less that at x, where known")
 
 
 cases = f"data set {ROW}, simulated"

@@ -95,8 +95,8 @@ CLAIMS = [
     # transitions ahead of mapping; wang_table2 claims that, of these chains among others
     Claim(f"log(tau, mapping / tempered / {PRINTED:.3g})", f"Table 3: {PRINTED:.3g}",
           lambda r: scan(lambda setting: ratio(r, setting) - np.log(PRINTED)), -ROUNDING, ROUNDING,
-          "rounding.  Theirs is a run of each, as in Table 3; the luck of the data, which Table 3"
-          " has, is in neither.  None of the four settings has the printed ratio",
+          "rounding.  Theirs is a run of each, as in Table 3; the scatter of data sets, which"
+          " Table 3 has, is in neither.  None of the four settings has the printed ratio",
           "printed number", budgets=("paper",), theirs=THEIRS,
           cell=f"Table 3, {NUMBER}, {TEMPERED}"),
 ]

@@ -215,7 +215,7 @@ def figure(r):
                      f" $n$ = {ROWS[row].n},\n"
                      + lengths_text(row).replace("l_i", r"$\ell_i$").replace("l =", r"$\ell$ ="))
     above.supxlabel("first covariate", fontsize=9)
-    above.supylabel("response, data set 0", fontsize=9)
+    above.supylabel("response, first set of each kind", fontsize=9)
     noise, deviations = below.subplots(1, 2)
     for row, found in r.rows.items():
         style = dict(color=COLOURS[(row - 1) % 5], ls="-" if ROWS[row].n == 300 else "--")

@@ -155,10 +155,10 @@ def table(r):
     return "\n\n".join([
         "Means over data sets: of logs, and of tau by three estimators: up to the first lag that is"
         " not significant (first),\nby the paper's words (literal), by Geyer's initial sequence;"
-        " luck: the standard error with the scatter of data sets.\npi: evaluations of the"
+        " with sets: the standard error with the scatter of data sets.\npi: evaluations of the"
         " posterior; e: those of a slice update; t* / t: time of pi* over that of pi.  By the"
         " printed\nCPU times, those with pi* over the standard ones are 1 / e + t* / t",
-        text_table(lines, ["tau", "paper", *places, "1 (s.e., luck)", "1 first", "1 literal",
+        text_table(lines, ["tau", "paper", *places, "1 (s.e., with sets)", "1 first", "1 literal",
                            "1 Geyer", "acceptance"]),
         text_table(short, ["iteration", "paper, s", *(f"{p}, ms" for p in places),
                            *(f"{p}, pi" for p in places), "e", "t* / t"]),

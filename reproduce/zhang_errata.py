@@ -185,7 +185,7 @@ def figure(r):
         flow.loglog(STEPS, errors, f"{marker}-", color=colour,
                     label=f"{n} leapfrog{'s' * (n > '1')} for $H_1$, 1 for $H_2$")
     flow.loglog(STEPS, 0.1 * np.square(STEPS), "k:", lw=1, label="slope 2")
-    flow.set(xlabel=r"$\varepsilon$", title="Z12: Algorithm 1 does discretise $H$",
+    flow.set(xlabel=r"$\varepsilon$", title="Algorithm 1 does discretise $H$",
              ylabel=f"distance from the flow of $H$ at time {TIME:g}")
     flow.set_xticks(STEPS, map(str, STEPS))
     flow.minorticks_off()

@@ -205,7 +205,7 @@ def figure(r):
     fig, axes = panels(4, 5, 8.5)
     pictures.draw_fields(fig, axes[0], {
         "(a) RMHMC": mean_field(r.rows[GIBBS]), "(b) SSHMC": mean_field(r.rows[SSHMC]),
-        "NUTS": mean_field(r.rows[NUTS])})
+        "NUTS (ours)": mean_field(r.rows[NUTS])})
     pictures.draw_data(axes[1:3])
     pictures.draw_fields(fig, axes[3], {"SSHMC": mean_field(r.large), "true field": r.truth_64})
     axes[3, 0].set_ylabel(r"64 $\times$ 64")
@@ -217,11 +217,11 @@ def figure(r):
                 counts, edges = np.array(each.histogram[k], float), EDGES[name]
                 density = counts / max(counts.sum(), 1) / np.diff(edges)
                 ax.stairs(density, np.exp(edges), label=method, color=COLOURS[ROWS.index(method)])
-            ax.set(xscale="log", xlim=np.exp(edges[[0, -1]]))
+            ax.set(xscale="log", xlim=(value / 10, value * 10))
             ax.axvline(value, color="k", lw=0.9, ls="--", label="true value")
             ax.set_title(letters[k] + (r"$\sigma^2$, printed as $\sigma$", r"$\beta$")[k])
     legend_below(fig, axes[0, 3])
-    fig.suptitle("Figure 3: sample means of latent fields, histograms of hyperparameters (per log)")
+    fig.suptitle("Figure 3: sample means of latent fields, histograms of logs of hyperparameters")
     return fig
 
 

@@ -206,7 +206,8 @@ def table(r):
         "\n\nw: theta; worst: of w, v and their squares; RMHMC(Gibbs) is timed as Girolami and"
         " Calderhead's program runs\nit.  Mass of w: X'X/4 and the prior, the Hessian at the mode,"
         " or the prior.  small groups: of 9 to 50 cases;\nany rate: the best, also outside of"
-        f" 70-85 %; six of: steps, no jitter\n\n{comparison.by_the_rule(r, 22)}")
+        " 70-85 %; six of 0.5: six leapfrog\nsteps of 0.5, no jitter\n\n"
+        f"{comparison.by_the_rule(r, 22)}")
 
 
 def figure(r):
@@ -223,14 +224,14 @@ def figure(r):
                 left.plot([r.n / N * number(TABLE, row, name) for name in names],
                           [k + shift + 0.15] * len(names), "kD-", ms=3, lw=0.5,
                           label="paper" * (k == 0 and len(names) > 1))
-    left.set(xscale="log", xlabel=f"ESS of {r.n}: of the weights $w$,\nleast to largest; of $v$")
+    left.set(xscale="log", xlabel=f"ESS of {r.n}: of $v$;\nof $w$: least, median, largest")
     row_labels(left, list(r.rows))
     left.set_xticks([250, 500, 1000, 2000, 4000], [250, 500, 1000, 2000, 4000])
     left.minorticks_off()
     legend_above(left)
     comparison.draw_pilots(right, {row: r.tried[row] for row in ROWS if not row.startswith(
         "small")}, "1000 gradients", 1e3)
-    fig.suptitle(f"Table 2: hierarchical logistic regression, {r.n} draws; ticks: the scan")
+    fig.suptitle(f"Table 2: hierarchical logistic regression, {r.n} draws; ticks: other settings")
     return fig
 
 

@@ -150,9 +150,9 @@ CLAIMS = [
                 for row in (HMC, GIBBS)),
             0.0, np.inf, "order, of the least ESS of all, of the settings that the rule takes;"
             " squares: of (x - mean)^2 too, ours.  Least: in standard errors",
-            "order" if measure == "by the lineage" else "ours",
+            "order" if measure == "the paper's estimator" else "ours",
             budgets=("paper",) if per == "second" else ("short", "paper"))
-      for measure in ("by the lineage", "squares too") for per in ("second", "gradient")],
+      for measure in ("the paper's estimator", "squares too") for per in ("second", "gradient")],
 ]
 
 

@@ -202,10 +202,10 @@ def figure(r):
                ylabel=f"ESS of {cox.N}, the paper's estimator")
         ax.legend(loc="upper left", bbox_to_anchor=(1, 1))
     legend_below(fig, handles=[
-        mark(rf"$\{column}$, {what}", colour, shape, line * (not shape), mfc=fill)
+        mark(rf"${name}$, {what}", colour, shape, line * (not shape), mfc=fill)
         for what, colour, shape in (("scan", COLOURS[0], ""), ("paper", "k", ""),
                                     ("all data sets", "k", "D"))
-        for column, line, fill in (("sigma", "-", "k"), ("beta", ":", "w"))], ncols=6)
+        for name, line, fill in ((r"\sigma^2", "-", "k"), (r"\beta", ":", "w"))], ncols=6)
     fig.suptitle("Table 4: the Cox process; bars are 2 standard errors over data sets")
     return fig
 

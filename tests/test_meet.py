@@ -415,7 +415,7 @@ changed = partial(disagreeing, script)
 def test_a_moment_that_is_another_changes_its_claim(key):
     result = made_up()
     result[key]["together"] = off(five(), "mean", 4.6)
-    assert changed(result) == {f"{key[0]}, {key[1]}: largest |z| against {NON_CENTRED}, as one"}
+    assert changed(result) == {f"{key[0]}, {key[1]}: largest |z| against {NON_CENTRED}, adjusted"}
 
 
 def test_ep_is_compared_in_deviations_of_the_exact_posterior_and_judged_by_itself():

@@ -59,7 +59,7 @@ def test_of_what_agrees_the_score_says_how_much_are_times():
         ("a", "agrees", "machine (ratios only)"), ("b", "agrees", "rounding"),
         ("c", "too weak", "machine (ratios only)"))]
     assert tables.row("all", [(FIG, each) for each in claims], tables.NUMBERS)[:4] == [
-        "all", 3, "2 (1 of times)", 1]
+        "all", 3, "2 (1 CPU times)", 1]
     assert tables.row("all", [(FIG, each) for each in claims[1:]], tables.NUMBERS)[2] == 1
 
 
@@ -237,7 +237,7 @@ wang_table2 0 1: T_STD, T / T_STD=SOD 40; paper=0.45; evaluations 1=1.000 (0.010
     2=2.000 (0.020); evaluations 3=3.000 (0.030); evaluations 4=4.000 (0.040); seconds 1=10.00
     (0.10); seconds 2=20.00 (0.20); seconds 3=30.00 (0.30); seconds 4=40.00 (0.40);
     acceptance=0.10 0.20 0.30 0.40
-wang_table3 0 0: tau=1 standard; paper=2.9; 1=1; 2=2; 3=3; 4=4; 1 (s.e., luck)=1.00 (0.10); 1
+wang_table3 0 0: tau=1 standard; paper=2.9; 1=1; 2=2; 3=3; 4=4; 1 (s.e., with sets)=1.00 (0.10); 1
     first=2; 1 literal=3; 1 Geyer=4; acceptance=0.10 0.20 0.30 0.40
 wang_table3 1 1: iteration=1 SOD; paper, s=0.078; 1, ms=20; 2, ms=40; 3, ms=60; 4, ms=80; 1,
     pi=31; 2, pi=32; 3, pi=33; 4, pi=34; e=4.5; t* / t=0.024

@@ -373,9 +373,9 @@ AT = "the paper's problem"
     ({"k": {script.PAPER: Measured(0.5, 0.02)}}, []),  # nothing predicts it: no claim
     ({"EP": {key: (Measured(-0.01, 0.001),) * 2 for key in GRID if key[2] == 7.1}},
      ["|EP error|, largest sigma - least"]),
-    ({"rows": {(GRID[0], "bridge", 1): row("bridge", z=-5.0)}}, ["bridge: largest |z|, as one"]),
+    ({"rows": {(GRID[0], "bridge", 1): row("bridge", z=-5.0)}}, ["bridge: largest |z|, adjusted"]),
     ({"rows": {(GRID[0], "AISq-ellipse", 1): row("", z=5.0)}},
-     ["AISq-ellipse: largest |z|, as one"]),
+     ["AISq-ellipse: largest |z|, adjusted"]),
     ({"rows": {(GRID[0], "AISq-ellipse", 1): row("", z=5.0, spread=1.5)}}, []),  # not to be trusted
     ({"rows": {(GRID[0], "tilting", 1): row("", z=5.0)}}, []),
     ({"rows": {(script.PAPER, "bridge", 1): row("", own=Measured(0.05, 0.001))}},

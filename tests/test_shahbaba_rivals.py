@@ -300,8 +300,8 @@ def with_row(name, row, **values):
 SPLIT, DENSE = rivals.SPLITS[0], "NUTS, dense"
 BY_MASS = f"log(ESS per gradient, {rivals.MASS} / "
 COST = "cost of the mode / saved by the better split in 1000 effective draws"
-AGAINST = f"largest |z| against {rivals.MASS}, as one"
-HALVES = "largest |z| between two chains and the other two of a row, as one"
+AGAINST = f"largest |z| against {rivals.MASS}, adjusted"
+HALVES = "largest |z| between two chains and the other two of a row, adjusted"
 ROWS = [row for row in rivals.ROWS if row != rivals.MASS]
 CHANGES = (  # row, key, value, and which claims of the data set differ
     *[(row, "per gradient", Measured(value, 0.05), *wanted) for row, value, *wanted in (

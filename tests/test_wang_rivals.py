@@ -252,7 +252,7 @@ def test_a_mean_that_is_another_is_seen_unless_it_is_not_believed():
     compared = sum(key[0] == 4 and key[2] != WALK for key in r.rows)
     one = as_one(1 / 0.02**0.5, 4)  # of two means and two deviations
     assert script.distance_to_walk(r, 4).value == pytest.approx(as_one(one, compared), rel=1e-9)
-    assert verdicts(script, r)["4: largest |z| against the random walk, as one"] == "differs"
+    assert verdicts(script, r)["4: largest |z| against the random walk, adjusted"] == "differs"
     r.rows[4, 2, SOD] = row_of(3.8, believed=False, mean=1.0)
     assert script.distance_to_walk(r, 4).value == 0.0
     for index in range(5):
@@ -402,7 +402,7 @@ def test_what_passes_is_compared_and_claimed_whether_it_is_believed_or_not():
     r.rows[1, 1, WALK] |= wrong
     assert set(verdicts(script, r).values()) <= {"agrees", "no claim"}
     r.rows[2, 0, STANDARD] |= wrong
-    assert verdicts(script, r)["2: largest |z| against quadrature, as one"] == "differs"
+    assert verdicts(script, r)["2: largest |z| against quadrature, adjusted"] == "differs"
     cells = {row["first data set"]: row for row in read_table(quadrature.table(r.rows), "first")}
     assert cells[STANDARD] == {"first data set": STANDARD, "kind 1": "0.5", "kind 2": "9",
                                "kind 4": ""}

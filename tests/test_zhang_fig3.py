@@ -135,7 +135,7 @@ def test_the_panels_stand_as_in_the_paper():
     upper = sorted((ax.get_position().x0, title) for title, ax in panels.items()
                    if title.startswith("("))
     assert [title[:3] for _, title in upper] == ["(a)", "(b)", "(c)", "(d)"]
-    for title, method in (("(a) RMHMC", GIBBS), ("(b) SSHMC", SSHMC), ("NUTS", fig3.NUTS)):
+    for title, method in (("(a) RMHMC", GIBBS), ("(b) SSHMC", SSHMC), ("NUTS (ours)", fig3.NUTS)):
         np.testing.assert_allclose(panels[title].images[0].get_array().ravel(),
                                    np.mean(result.rows[method].field, axis=0))
     lower = [ax for ax in fig.axes if ax.get_title() in (SSHMC, "true field")]

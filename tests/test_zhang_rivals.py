@@ -72,7 +72,7 @@ def test_a_method_that_is_not_ahead_changes_its_claim(claim):
 
 @pytest.mark.parametrize("key", [key for key in script.RUNS if key[1] != NON_CENTRED])
 def test_a_moment_that_is_another_changes_its_claim(key):
-    what = f"{key[0]}, {key[1]}: largest |z| against {NON_CENTRED}, as one"
+    what = f"{key[0]}, {key[1]}: largest |z| against {NON_CENTRED}, adjusted"
     # of eight numbers the largest is above 4.47 as rarely as one is above 4
     for field in ("mean", "sd"):
         for z, wanted in ((4.6, {what}), (-4.3, set())):
@@ -87,7 +87,7 @@ def test_a_reference_that_is_imprecise_or_not_itself_changes_its_claim():
         for field in ("mean_se", "sd_se"):
             together = five()._replace(**{field: np.array([0.01, 0.01, 0.01, 0.051])})
             assert changed((name, NON_CENTRED), "together", together) == {what}
-    what = "largest |z| between two chains and the other two of a row, as one"
+    what = "largest |z| between two chains and the other two of a row, adjusted"
     assert changed(("Cox", SSHMC), "halves", 5.4) == {what}
     assert changed(("Cox", SSHMC), "halves", 5.0) == set()
 
@@ -114,19 +114,23 @@ def test_each_point_of_the_figure_is_in_its_panel_and_of_its_method():
     result["Cox", SSHMC]["believed"] = False
     fig = script.figure(result)
     legend = fig.legends[0]
-    style_of = {text.get_text(): (line.get_color(), line.get_marker()) for text, line in zip(
-        legend.get_texts(), legend.get_lines(), strict=True)}
-    assert len(set(style_of.values())) == 7
+    *kinds, foot = zip(legend.get_texts(), legend.get_lines(), strict=True)
+    style_of = {text.get_text(): (line.get_color(), line.get_marker()) for text, line in kinds}
+    assert len(set(style_of.values())) == 7 and foot[0].get_text().endswith("not believed")
     for ax, per in zip(fig.axes, ("per gradient", "per second"), strict=True):
         assert ("CPU second" in ax.get_title()) == (per == "per second")
         names = [label.get_text().split("\n")[0] for label in ax.get_xticklabels()]
         assert names == list(HYPER)
         drawn = {(names[round(float(line.get_xdata()[0]))], line.get_color(), line.get_marker()):
-                 line.get_ydata()[0] for line in ax.get_lines() if line.get_marker() != "None"}
+                 line.get_ydata()[0] for line in ax.get_lines() if line.get_marker() != "None"
+                 and line.get_markerfacecolor() != "white"}
         wanted = {(name, *style_of[method if method in style_of else "specialist"]):
                   np.exp(each[per].value) for (name, method), each in result.items()
                   if each["believed"]}
         assert drawn == pytest.approx(wanted, rel=1e-12)
+        (unknown,) = [line for line in ax.get_lines() if line.get_markerfacecolor() == "white"]
+        assert (unknown.get_color(), unknown.get_marker()) == style_of[SSHMC]
+        assert names[round(float(unknown.get_xdata()[0]))] == "Cox"
         bars = [line.get_ydata() for line in ax.get_lines() if line.get_marker() == "None"]
         se = 0.05 if per == "per gradient" else 0.1
         np.testing.assert_allclose([np.log(high / low) for low, high in bars], 4 * se)

@@ -49,7 +49,7 @@ def order(per, measure):
     return f"least log(least ESS per {per}, SSHMC / another), {measure}"
 
 
-EVERY = [order(per, measure) for measure in ("by the lineage", "squares too")
+EVERY = [order(per, measure) for measure in ("the paper's estimator", "squares too")
          for per in ("second", "gradient")]
 SPEED = {row: f"log(least ESS/s, SSHMC / {row} / {value})"
          for row, value in ((HMC, "5.06"), (GIBBS, "1.76"))}

@@ -177,7 +177,7 @@ def test_the_table_and_the_figure_show_every_row():
             np.testing.assert_allclose(bar.lines[0].get_xydata(), [[0.1, printed]])
             for what, shown in (("paper", line), ("all data sets", bar.lines[0])):
                 (key,) = [key for key in fig.legends[0].legend_handles
-                          if key.get_label() == rf"$\{column}$, {what}"]
+                          if key.get_label() == rf"$\{column}{'^2' * (column == 'sigma')}$, {what}"]
                 assert (key.get_marker() or "None", key.get_markerfacecolor(),
                         key.get_linestyle()) == (
                     shown.get_marker(), fill, dash if what == "paper" else "None")

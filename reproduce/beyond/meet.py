@@ -122,8 +122,9 @@ def table(r):
         " burn-in.  Worst R-hat and least\neffective sample sizes, of bulk and tail; least E-BFMI"
         " of a chain.  Effective draws of the worst quantity,\nof its values or squares, per 1000"
         " units and per CPU second, where the row is believed: R-hat at most 1.01\nand effective"
-        " sample sizes of 400.  Mapping on the digits is of EP's posterior of log l and log sigma"
-        "\nalone; the others are judged by x of eight cases too",
+        " sample sizes of 400; divergences and E-BFMI are shown, not judged.  Mapping on the digits"
+        " is of EP's\nposterior of log l and log sigma alone; the others are judged by x of eight"
+        " cases too",
         rows.table_of_rows(r),
         TAKEN, text_table(settings, ["problem", "method", "setting"]),
         "EP's posterior of log l, log sigma: shifts in deviations " + ", ".join(map(brief, shift))
@@ -147,7 +148,7 @@ def figure(r):
         line[0].set_xlabel("effective draws of the worst quantity\nper 1000 "
                            + (r"times $n^3/3$ operations" if name == DIGITS
                               else "passes over the data"))
-        line[1].set_xlabel("per CPU second")
+        line[1].set_xlabel("per CPU second; bars are 2 standard errors")
     legend_below(fig, handles=[
         mark("the model's posterior", COLOURS[0]),
         mark(r"EP's approximation of it, of $\ell$ and $\sigma$ alone", COLOURS[1], "s")])

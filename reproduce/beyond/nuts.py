@@ -218,7 +218,7 @@ def figure(r):
                 ax.errorbar(place + (k - 1.5) / 8, middle, yerr=ends[:, None], fmt=marker,
                             color=colour)
     for ax, title in zip(axes, ("effective draws of the worst variable per 1000 gradients",
-                                "CPU milliseconds per effective draw"), strict=True):
+                                "CPU milliseconds per effective draw; bars: 2 s.e."), strict=True):
         ax.set(yscale="log", title=title)
         ax.set_xticks(range(len(PROBLEMS)), PROBLEMS)
         plain_log(ax.yaxis)

@@ -178,7 +178,7 @@ CLAIMS = [
     Claim("|EP error|, largest sigma - least", "ours",
           lambda r: ep_error(r, -1) - ep_error(r, 0), 0.0, np.inf,
           "the larger sigma, the less Gaussian is a tilted density", "ours", budgets=LONGER),
-    *[Claim(f"{method}: largest |z|, as one", "ours", lambda r, method=method: worst_z(r, method),
+    *[Claim(f"{method}: largest |z|, adjusted", "ours", lambda r, method=method: worst_z(r, method),
             0.0, 0.0, "standard errors of one normal number, by Student's distribution of so few"
             " runs; rows that are not to be trusted are left out", "ours", budgets=("paper",),
             theirs=1.0) for method in ("bridge", "AISq-ellipse")],

@@ -226,7 +226,7 @@ def table(r):
     cliff = [[str(number), f"{part:.2f}", brief(rate)]
              for number, parts in r["refused"].items() for part, rate in parts.items()]
     return text_table(rows, ["row", "method", "columns", "m", "m / n", "accepted",
-                             "evaluations a draw", "its log", "luck"]) + (
+                             "evaluations a draw", "its log", "scatter"]) + (
         "\n\nNystrom-Cholesky with most of the columns\n") + text_table(
         cliff, ["row", "m / n", "accepted"]) + (
         "\n\nTime of an evaluation over the posterior's\n") + text_table(

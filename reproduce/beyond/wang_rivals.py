@@ -192,13 +192,13 @@ CLAIMS = [
             " walk takes less", lambda r, other=other: ahead_of_others(r, other), 0.0, np.inf,
             "order, on the first data sets where both are believed; the error is that of the"
             " scatter", "ours", budgets=("paper",), undecided=MORE) for other in OTHERS],
-    *[Claim(f"{number}: largest |z| against the {WALK}, as one", "ours: they agree",
+    *[Claim(f"{number}: largest |z| against the {WALK}, adjusted", "ours: they agree",
             lambda r, number=number: distance_to_walk(r, number), 0.0, 4.0,
             "means and standard deviations of all quantities, on all data sets: 4 standard errors"
             " of one number.  Chains that are not believed are compared with none", "ours",
             budgets=("paper",)) for number in KINDS["paper"]],
     *quadrature.claims(),
-    Claim("largest |z| between two chains and the other two of a row, as one", "ours",
+    Claim("largest |z| between two chains and the other two of a row, adjusted", "ours",
           lambda r: halves_apart(r.rows.values()), 0, 4, "the same method against itself, in all"
           " rows that are believed: whether errors are as large as they are said to be", "ours",
           budgets=("paper",)),
@@ -234,9 +234,9 @@ def table(r):
         text_table([*gains, *paid], ["", *(f"kind {number}" for number in r.costs), "mean"]),
         "Four chains a row; a kind, and a data set of it.  Work, of a draw, is in evaluations of"
         " the posterior after a\nchange of one variable; before: that of pilots, warm-up and"
-        " set-up.  A row is believed with R-hat at most 1.01\nand effective sample sizes of 400;"
-        " then it has its effective draws of the worst quantity, of means or\nvariances, per 1000"
-        " units and per CPU second of such evaluations",
+        " set-up.  A row is believed with R-hat at most 1.01\nand effective sample sizes of 400"
+        " (divergences are shown, not judged); then it has its effective draws of the worst\n"
+        "quantity, of means or variances, per 1000 units and per CPU second of such evaluations",
         table_of_rows({(f"{number}, {index}", method): row
                        for (number, index, method), row in r.rows.items()}),
         quadrature.table(r.rows),

@@ -129,7 +129,7 @@ def budgets(number):
 CLAIMS = [
     *[Claim(f"row {number}, {WIDE}: log(Table 3 / time), standard", "ours: too large for w = 1",
             lambda r, number=number: -log_ratio_to_table(r, number, WIDE), np.log(TOLD), np.inf,
-            "order: more than the factor that luck explains", "ours", budgets=budgets(number))
+            "order: more than the factor that chance explains", "ours", budgets=budgets(number))
       for number in LONG_ROWS],
     *[Claim(f"row {number}: log(time / Table 3), standard, the nearest with w <= 0.1, limit 3",
             "ours: short steps explain it", lambda r, number=number: nearest_log(r, number),

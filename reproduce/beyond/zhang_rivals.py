@@ -141,7 +141,7 @@ def table(r):
         " burn-in.  Worst R-hat and least\neffective sample sizes, of bulk and tail; least E-BFMI"
         " of a chain.  Effective draws of the worst quantity,\nof its values or squares, per 1000"
         " units and per CPU second, where the row is believed: R-hat at most\n1.01 and effective"
-        " sample sizes of 400",
+        " sample sizes of 400; divergences and E-BFMI are shown, not judged",
         table_of_rows(r),
         TAKEN, text_table(settings, ["problem", "method", "setting"]),
         *(["Posterior means and standard deviations of the hyperparameters:",
@@ -155,20 +155,25 @@ def figure(r):
     specialists = {"credit": POLYA, "volatility": MIXTURE, "Cox": SURROGATE}
     kinds = (SSHMC, GIBBS, HMC, NON_CENTRED, CENTRED, RESCALED, "specialist")
     colours, markers = (*COLOURS, "black"), f"{MARKERS}X"
-    for ax, per, title in ((axes[0], "per gradient", "worst ESS per unit of work"),
-                           (axes[1], "per second", "worst ESS per CPU second")):
+    for ax, per, title in ((axes[0], "per gradient", "worst ESS per unit of work, of each problem"),
+                           (axes[1], "per second", "worst ESS per CPU second; bars: 2 s.e.")):
         for (name, method), each in r.items():
+            k = kinds.index(method if method in kinds else "specialist")
+            place = [*HYPER].index(name) + (k - 3) / 9
             if each["believed"]:
-                k = kinds.index(method if method in kinds else "specialist")
                 middle, se = each[per]
                 ends = np.exp([middle - 2 * se, middle + 2 * se])
-                place = [*HYPER].index(name) + (k - 3) / 9
                 ax.plot([place, place], ends, color=colours[k], lw=1)
                 ax.plot(place, np.exp(middle), markers[k], color=colours[k])
+            else:
+                ax.plot(place, 0.03, markers[k], color=colours[k], mfc="white",
+                        transform=ax.get_xaxis_transform())
         ax.set(yscale="log", title=title)
         ax.set_xticks(range(len(HYPER)), [
             "\n".join([name, *specialists.get(name, "").split()]) for name in HYPER])
-    legend_below(fig, handles=[mark(*how) for how in zip(kinds, colours, markers, strict=True)])
+    legend_below(fig, handles=[
+        *[mark(*how) for how in zip(kinds, colours, markers, strict=True)],
+        mark("open, at the foot: not believed", "black", mfc="white")])
     return fig
 
 

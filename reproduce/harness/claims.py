@@ -429,7 +429,7 @@ def failures(findings):
 
 
 KEY = ("Accepted: from, to; ± the paper's own standard error.  Paper: what is printed; order: only"
-       " which is larger; ours: our own expectation.  Told: the factor by which a printed number"
+       " which is larger; ours: our own expectation.  Noticed: the factor by which a printed number"
        " could be off before it is said to differ.  nan: too little is known.")
 
 
@@ -458,7 +458,7 @@ def report(findings):
             [[f.claim.what, number(f.ours) + f" ({f.note})" * bool(f.note), f.claim.paper,
               interval(f.claim.low, f.claim.high, f.claim.theirs), describe_power(f.power).strip(),
               notes[f.claim.why]] for f in agreeing],
-            ["agrees", "ours", "paper", "accepted", "power", "why"]))
+            ["agrees", "ours", "paper", "accepted", "error", "why"]))
         blocks.append("\n".join(wrap_text(f"{mark} {why}", "") for why, mark in notes.items()))
     if unmade := [f"{f.claim.what}: {number(f.ours)}" for f in findings if f.verdict == UNMADE]:
         blocks.append(wrap_text(f"{UNMADE} is made of what is not to be trusted, where too little"
@@ -482,7 +482,7 @@ def declaration(known):
 
 def describe_power(factor):
     """Say which error of the printed value would be seen."""
-    return "" if math.isnan(factor) else f"   told: x {factor:.3g}"
+    return "" if math.isnan(factor) else f"   noticed: x {factor:.3g}"
 
 
 def interval(low, high, theirs):

@@ -171,7 +171,7 @@ def row(label, claims, name):
              if verdict == "known difference" and 0 < causes < found[verdict] else found[verdict]
              for verdict in COLUMNS]
     times = counts([one for one in claims if one[1]["why"].startswith("machine")], name)["agrees"]
-    cells[0] = f"{cells[0]} ({times} of times)" if times else cells[0]
+    cells[0] = f"{cells[0]} ({times} CPU times)" if times else cells[0]
     told = [claim["power"] for claim in ours if np.isfinite(claim["power"])]
     return [label, sum(found.values()), *cells, f"{median(told):.2g}" if told else "-"]
 

@@ -88,7 +88,7 @@ def distance(rows, number):
 def claims():
     """Return what is said of rows beside quadrature; a result has them in `rows`."""
     return [
-        *[Claim(f"{number}: largest |z| against quadrature, as one", "ours: they agree",
+        *[Claim(f"{number}: largest |z| against quadrature, adjusted", "ours: they agree",
                 lambda r, number=number: distance(r.rows, number), 0.0, 4.0, "means and standard"
                 " deviations of log sigma, log eta, log rho and log likelihood, of the rows on the"
                 " first data set that pass by R-hat and effective sample sizes; of kind 2 but for"

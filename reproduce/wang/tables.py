@@ -323,8 +323,8 @@ def gain_claim(number, method, by="evaluations"):
 
 
 CELL = ("rounding.  Theirs is one run of a method: the standard error of the log of a tau, summed"
-        " to the first lag that is not significant, is ((6 tau + 2) / 1333)^1/2.  The luck of the"
-        " data, theirs and ours, is in the s.e. of ours")
+        " to the first lag that is not significant, is ((6 tau + 2) / 1333)^1/2.  The scatter of"
+        " data sets, for theirs and ours, is in the s.e. of ours")
 
 
 # Autocorrelation times and seconds

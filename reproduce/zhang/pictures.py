@@ -15,7 +15,8 @@ def draw_fields(fig, line, fields):
     for ax, (title, field) in zip(line, fields.items(), strict=False):
         shown = ax.imshow(field, vmin=low, vmax=high, cmap="viridis")
         ax.set(title=title, xticks=[], yticks=[])
-    fig.colorbar(shown, ax=line[: len(fields)], orientation="horizontal", shrink=0.8, aspect=30)
+    fig.colorbar(shown, ax=line[: len(fields)], orientation="horizontal", shrink=0.8, aspect=30,
+                 label="log intensity")
 
 
 def draw_data(lines):
@@ -27,7 +28,7 @@ def draw_data(lines):
             ax.imshow(data.x, cmap="Greys", alpha=0.5)
             ax.scatter(column, row, s=2 * data.y[row, column], color=COLOURS[4])
             ax.set(title=f"{data.y.sum():.0f} points", xticks=[], yticks=[])
-        line[0].set_ylabel(distance)
+        line[0].set_ylabel({"unit": "unit square", "pixel": "in pixels"}[distance])
 
 
 def mean_field(found):

@@ -224,9 +224,9 @@ def least_square(found):
 
 
 def least_ess(found, measure):
-    """Return the least ESS of all: "by the lineage", or "squares" of deviations counted too."""
+    """Return the least ESS of all: "the paper's estimator", or "squares too", of deviations."""
     worst = found.ess["all"]
-    return worst if measure == "by the lineage" else min(worst, least_square(found))
+    return worst if measure == "the paper's estimator" else min(worst, least_square(found))
 
 
 def advantage(a, b, measure, per):
@@ -248,7 +248,7 @@ def speed_claim(other):
     note = quote("two times") if other == GIBBS else f"{printed:.2f}"
     return full_claim(f"log(least ESS/s, {SSHMC} / {other} / {printed:.2f})", note,
                       lambda r: extremes(r.scan, SSHMC, other, lambda a, b: advantage(
-                          a, b, "by the lineage", "second") - np.log(printed)),
+                          a, b, "the paper's estimator", "second") - np.log(printed)),
                       -np.log(2), np.log(2), "machine (ratios only): within a factor of two; theirs"
                       " is one run of each, the settings are not stated", "printed number",
                       theirs=log_error(*(min(number("Table 3", row, c) for c in COLUMNS)

@@ -139,14 +139,14 @@ def distance(a, b):
                          np.abs(a.sd - b.sd) / np.hypot(a.sd_se, b.sd_se)]))
 
 
-def log_efficiency(chains, ess=lambda chains: worst(pool(chains))):
-    """Return log(ESS per gradient) of several chains together, a Measured; the worst, unless told.
+def log_efficiency(chains):
+    """Return log(the worst ESS per gradient) of several chains, a Measured.
 
     Its standard error is that of the jackknife over chains, whose worst quantity may change.
     """
     def of(which):
-        gradients = sum(chain["gradients"] for chain in which)
-        return np.log(max(ess(which), np.finfo(float).tiny) / gradients)
+        found = pool(which)
+        return np.log(max(worst(found), np.finfo(float).tiny) / found.gradients)
 
     k = len(chains)
     left_out = np.array([of(chains[:j] + chains[j + 1:]) for j in range(k)])

@@ -80,14 +80,14 @@ def order(name, better, other, per, note="each at its best setting by pilots, NU
 def agreement(keys, reference):
     """Make the claims that rows agree with the reference of their problem, and with themselves."""
     return [
-        *[Claim(f"{name}, {method}: largest |z| against {reference}, as one", "ours",
+        *[Claim(f"{name}, {method}: largest |z| against {reference}, adjusted", "ours",
                 lambda r, name=name, method=method: distance_of_rows(
                     r[name, method], r[name, reference]), 0, 4,
-                "means and standard deviations of all quantities; as one: the probability of the"
+                "means and standard deviations of all quantities; adjusted: the probability of the"
                 " largest of so many, as a deviate of one normal number, at most 4.  Chains that"
                 " the rule of trust does not believe are compared with none", "ours",
                 budgets=("paper",)) for name, method in keys if method != reference],
-        Claim("largest |z| between two chains and the other two of a row, as one", "ours",
+        Claim("largest |z| between two chains and the other two of a row, adjusted", "ours",
               lambda r: halves_apart(r.values()), 0, 4, "the same method against itself, in all"
               " rows that are believed: whether errors are as large as they are said to be",
               "ours", budgets=("paper",))]
