@@ -42,6 +42,7 @@ N = FUNNEL["n"]  # 100
 # Our settings: eps for H_1 and H_2, leapfrogs for H_1, ABLA steps
 TUNED = (0.1, 0.2, 2, 50)
 ALGORITHM_1 = (0.15, 0.3, 1, 60)  # with eps = 0.3
+LABELS = {"Z1": "(5)", "Z2": "line 1", "Z3": "line 5"}  # of Algorithm 1, as printed
 SETTINGS = {"Z1": TUNED, "Z2": TUNED, "Z3": ALGORITHM_1, "Z4": TUNED}
 HIGH = {"Z4": 6.0}  # v at the start, two standard deviations; the others start from exact draws
 CHAINS = {"paper": 40, "short": 10, "smoke": 2}
@@ -178,9 +179,9 @@ def figure(r):
     traces, flow, ratios = fig.subplot_mosaic([["v", "H"], ["ratios"] * 2]).values()
     for (key, trace), colour in zip(r.traces.items(), COLOURS, strict=False):
         share = np.linspace(0, 1, len(trace))
-        traces.plot(share, trace, lw=1, color=colour, label=key)
+        traces.plot(share, trace, lw=1, color=colour, label=LABELS.get(key, key))
     traces.set_yscale("symlog", linthresh=10)
-    traces.set(xlabel="share of the chain", ylabel="$v$", title="funnel, $n$ = 100")
+    traces.set(xlabel="share of the chain", ylabel="$v$", title="funnel, $n$ = 100: a line as printed")
     for (n, errors), colour, marker in zip(r.flow.items(), COLOURS, "os", strict=False):
         flow.loglog(STEPS, errors, f"{marker}-", color=colour,
                     label=f"{n} leapfrog{'s' * (n > '1')} for $H_1$, 1 for $H_2$")
