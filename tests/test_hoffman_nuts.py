@@ -289,6 +289,9 @@ def test_a_mass_is_the_variance_of_a_window_and_a_little_of_the_unit():
     # 2 and 2 are the deviations of the first variable; the second one's gradient never moves
     fisher = twin.learn(draws, slopes * [2.0, 1.0], WIDE._replace(fisher=True))
     assert fisher.variances == pytest.approx([0.5, 2.0], rel=1e-14) and fisher.fisher
+    # a variable that does not move, whose gradient does, has no ratio either
+    still = twin.learn(draws * [1.0, 0.0], slopes[:, [0, 0]], WIDE._replace(fisher=True))
+    assert still.variances == pytest.approx([1.0, WIDE.variances[1]], rel=1e-14)
     found = twin.learn(draws, slopes, MASSES["dense"])
     np.testing.assert_allclose(found.covariance, expected, rtol=1e-14)
     np.testing.assert_allclose(found.factor @ found.factor.T, expected, rtol=1e-14)
