@@ -83,11 +83,12 @@ def test_both_steps_of_a_hierarchical_model_are_found():
     assert min(np.ptp(chain.theta[:, 0]), np.ptp(chain.phi[:, 0])) > 0.1  # both blocks move
 
 
-def test_a_target_that_no_step_has_is_warned_of():
+@pytest.mark.parametrize(("error", "rate"), [(np.inf, "0.00"), (0.0, "1.00")])
+def test_a_target_that_no_step_has_is_warned_of(error, rate):
     def hopeless(q0, eps, n, rng):
-        return Drawn(samples=np.tile(q0, (n, 1)), energy_error=np.full(n, np.inf))
+        return Drawn(samples=np.tile(q0, (n, 1)), energy_error=np.full(n, error))
 
-    with pytest.warns(RuntimeWarning, match=r"the pilot accepts 0.00, not 0.8"):
+    with pytest.warns(RuntimeWarning, match=f"the pilot accepts {rate}, not 0.8"):
         tune(hopeless, np.zeros(1), 1.0, rng=None)
 
 
