@@ -74,6 +74,10 @@ def test_a_wrong_gradient_is_named_with_its_entry_and_its_size(q, wrong, error, 
     assert line.startswith("grad_U") and f"{row.found:.6g}" in line and f"{row.error:.1e}" in line
 
 
+def test_a_right_gradient_agrees_where_entries_are_large():
+    assert not off(RIGHT, np.full(3, 1e12))
+
+
 @pytest.mark.parametrize("wrong", [dict(sign=-1.0), dict(slope=1.1), dict(slope=0.0)])
 @pytest.mark.parametrize("q", [np.zeros(3), np.array([1.0, -2.0, 0.5])])
 def test_a_sampler_warns_of_a_wrong_gradient(q, wrong):
@@ -191,7 +195,8 @@ interface.hessian.implementations[Wrong] = lambda q, model: (
 interface.metric.implementations[Wrong] = lambda q, model: np.ones((2, 3)) if (
     model.which == "oblong") else (
     np.diag(np.exp(q)) + (model.which == "symmetry") * np.eye(q.size, k=1)
-    - 99 * np.eye(q.size) * (model.which == "definite")
+    - 99 * np.eye(q.size) * (model.which == "definite" or (
+        model.which == "definite at q" and q[0] > 0.31))
     - (model.which == "singular") * np.diag(np.exp(q) * (np.arange(q.size) == 0)))
 interface.metric_gradient.implementations[Wrong] = lambda q, model: np.array(
     [np.diag(np.exp(q) * e) for e in np.eye(q.size)]) * (1 + (model.which == "metric_gradient"))
@@ -225,11 +230,12 @@ def test_a_metric_that_is_not_square_is_named():
 
 
 @pytest.mark.parametrize("which", [
-    "hessian", "symmetry", "definite", "singular", "metric_gradient", "both U", "both grad",
-    "log_likelihood_of", "prepare", "trial", "commit"])
+    "hessian", "symmetry", "definite", "definite at q", "singular", "metric_gradient", "both U",
+    "both grad", "log_likelihood_of", "prepare", "trial", "commit"])
 def test_each_wrong_function_is_named(which):
     function = {"symmetry": "metric", "definite": "metric", "singular": "metric",
-                "both U": "U_and_grad_U", "both grad": "U_and_grad_U"}.get(which, which)
+                "definite at q": "metric", "both U": "U_and_grad_U",
+                "both grad": "U_and_grad_U"}.get(which, which)
     assert not off(Wrong(""), np.array([0.3, -0.4]))
     assert function in {row.function for row in off(Wrong(which), np.array([0.3, -0.4]))}
 
