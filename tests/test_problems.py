@@ -380,8 +380,8 @@ def test_a_model_shares_no_memory_with_the_data_and_with_a_start():
 
 
 @pytest.mark.parametrize("call, said", [
-    (lambda: logistic_regression(Frame(np.ones((9, 2)) * [[1, 2]]), NAMES),
-     "no constant column, but column 'age' is 1 throughout"),
+    (lambda: logistic_regression(Frame(np.c_[np.arange(9.0), np.full(9, 2)]), NAMES),
+     "no constant column, but column 'income' is 2 throughout"),
     (lambda: logistic_regression(X, np.arange(9)), r"two values, not of 9: \[0, 1, 2, 3, 4\]"),
     (lambda: counts_on_a_grid([[1, np.nan], [2, None]]), "2 cells have none: .* or larger cells"),
     (lambda: counts_on_a_grid(np.ma.ones((2, 2))), "counts must not be a masked array"),
@@ -408,7 +408,7 @@ def test_a_model_shares_no_memory_with_the_data_and_with_a_start():
     (lambda: gp_regression(X[:1], [1.0]), "X must have two cases or more, not one"),
     (lambda: gp_regression(X * [1.0, 1e200], X[:, 0]), "deviation is inf, as that of column 1"),
     (lambda: gp_regression(X, 1e200 * X[:, 0]), "y must have a finite standard deviation"),
-    (lambda: gp_classifier(Frame(X * [1e-200, 1.0]), NAMES), "is 0, as that of column 'age'"),
+    (lambda: gp_classifier(Frame(X * [1.0, 1e-200]), NAMES), "is 0, as that of column 'income'"),
     (lambda: gp_regression(X + np.where(np.arange(9)[:, None] == 2, np.nan, 0), X[:, 0]),
      r"X must have no missing values, but 1 of its 9 rows have some: \[2\]; leave these rows out"),
     (lambda: gp_regression(X, np.where(np.arange(9) > 2, np.nan, 1.0)),
@@ -546,8 +546,9 @@ def test_returns_begin_at_their_own_size_and_are_warned_of_where_their_mean_is_n
         found = volatility(np.append(returns, 0.0))  # a zero has no logarithm
     assert found.start[1][0] == pytest.approx(np.log(np.append(returns, 0.0).std()))
     rng = np.random.default_rng(1)
-    with pytest.warns(RuntimeWarning, match=r"must have mean 0, but .* more than five"):
-        volatility(1 + rng.standard_normal(100))
+    for mean in (1, -1):
+        with pytest.warns(RuntimeWarning, match=r"must have mean 0, but .* more than five"):
+            volatility(mean + rng.standard_normal(100))
     for few in ([0.01], [1e-200, -1e-200, 1e-199], [1e200, -1e200, 1e199]):
         volatility(few)
 
