@@ -100,7 +100,7 @@ def calls():
             (count,) = {*runs.LENGTHS} & {*arguments}
             settings.setdefault(sampler, {each: value for each, value in arguments.items()
                                           if each != "keep"} | {count: 7})
-    settings[runs.nuts]["warm_up"] = 40
+    settings[runs.nuts] |= {"warm_up": 40, "deepest": 1}  # which most trees would pass
     settings[runs.generalised_rmhmc]["f_max"] = 100  # enough for its equations
     assert set(settings) == {*runs.PIECEWISE, runs.nuts, runs.slice_sampling}
     return settings.items()
@@ -155,10 +155,13 @@ def test_ctrl_c_gives_back_what_was_drawn_within_a_second(sampler, settings, job
         np.testing.assert_array_equal(ours.samples, alone.samples)
 
 
-def test_a_stop_before_the_first_draw_is_raised(monkeypatch):
+@pytest.mark.parametrize("chains_with_draws", [0, 1])
+def test_a_stop_before_the_first_draw_is_raised(chains_with_draws, monkeypatch):
+    one = hmc(np.zeros(2), **SETTINGS, n=1, rng=generator())
+
     def stopped(*_):
+        yield from [(0, one)] * chains_with_draws
         raise KeyboardInterrupt
-        yield
 
     monkeypatch.setattr(runs, "in_turn", stopped)
     with pytest.raises(KeyboardInterrupt):
@@ -439,6 +442,9 @@ def test_a_summary_of_many_shows_hyperparameters_and_the_worst_of_the_others():
         shown[2:8])
     assert str(made).splitlines()[8] == ("the others of 20 have more effective draws than the last"
                                          " 6 of these")
+    # of what has no hyperparameters, the first two
+    shown = str(summary(chains_of(x))).splitlines()
+    assert [line.split()[0] for line in shown[1:3]] == ["q[0]", "q[1]"] and "others of" in shown[9]
     problem = counts_on_a_grid(np.ones((4, 4)))  # q of NonCentred
     shown = str(summary(chains_of(x[:, :, :18]), problem)).splitlines()
     assert [line.split("  ")[0] for line in shown[1:3]] == ["q[16] log sigma^2", "q[17] log beta"]
@@ -471,8 +477,10 @@ def test_a_summary_counts_divergences_and_low_energy_changes():
     assert "1 trajectory diverged; halve eps" in str(summary(chains_of(x[:1], energy_error=one)))
     text = str(summary(chains_of(x, energy_error=lost)._replace(sampler=nuts)))
     assert "12 trajectories diverged; take a larger target, such as 0.95 or 0.99, or take" in text
-    made = summary(chains_of(x, energies=np.linspace(0, 20, 1000)))
-    assert "E-BFMI of chain 0 is 0.029, below 0.3" in made.doubts[0]
+    low = chains_of(x, energies=np.linspace(0, 20, 1000)).chains
+    assert "E-BFMI of chain 0 is 0.029, below 0.3" in summary(Chains(low, 1000, hmc)).doubts[0]
+    made = summary(Chains((*chains_of(x[:2]).chains, *low[2:]), 1000, hmc))  # the first low one
+    assert "E-BFMI of chain 2 is 0.029, below 0.3" in made.doubts[0]
     for wrong, said in (((chains_of(x[:, :9]),), "at least 10 draws of each chain, not 9"),
                         ((x,), "found must be the Chains .* gave back, not a ndarray"),
                         ((chains_of(x), x), "problem must be one of sampling.problems")):
