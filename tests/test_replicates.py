@@ -39,6 +39,10 @@ def fail(seed):
     return {}
 
 
+def stop():
+    raise KeyboardInterrupt
+
+
 def nap():
     time.sleep(0.05)
     return {}
@@ -86,6 +90,14 @@ def test_fresh_another_name_another_task_and_other_code_compute_again(log, monke
     monkeypatch.setattr(harness, "fingerprint", lambda function: "other code")
     replicates("draw", SETTINGS, draw, [task])
     assert calls(log) == [1] * 5
+
+
+@pytest.mark.parametrize(("fresh", "said"), [
+    (False, "the same command to resume"), (True, "the same command without --fresh to resume")])
+def test_who_interrupts_a_fresh_run_is_told_not_to_begin_anew(fresh, said, capsys):
+    with pytest.raises(SystemExit, match="130"):
+        replicates("stop", SETTINGS._replace(fresh=fresh), stop, [{}])
+    assert capsys.readouterr().err.endswith(f"0 of 1 replicates are kept; run {said}.\n")
 
 
 def changed(change):
