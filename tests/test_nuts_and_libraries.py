@@ -10,6 +10,7 @@ from reproduce.beyond import nuts as script
 from reproduce.beyond.nuts import BLACKJAX, FISHER, METHODS, NUTPIE, OURS, PROBLEMS
 from reproduce.beyond.rivals.moments import moments, reliability
 from reproduce.harness.claims import UNMADE, Measured
+from reproduce.harness.run import Settings
 from reproduce.shahbaba import datasets as classes
 from reproduce.zhang import datasets as groups
 
@@ -48,6 +49,18 @@ def test_blackjax_samples_its_density_and_counts(jax):
     # transitions of 1, 3 or 7 gradients mostly; U and K have the same variance, 1, so d / (1 + 1)
     assert 1 < found["steps"] / 2000 < 8 and 1 < found["warm_up"] / 300 < 30
     assert found["divergences"] == 0 and found["e_bfmi"] == pytest.approx(1.0, abs=0.2)
+
+
+@pytest.mark.parametrize("credit", ["", "no credit"])
+@pytest.mark.parametrize("logistic", ["CTG", classes.StandIn("others", "no CTG")])
+def test_data_that_take_the_place_of_others_are_noted(credit, logistic, monkeypatch):
+    monkeypatch.setattr(groups, "german_credit",
+                        lambda folder: groups.simulated_credit()._replace(note=credit))
+    monkeypatch.setattr(classes, "names", lambda *_: logistic)
+    found = script.cases(Settings("smoke"))
+    assert found.note == "; ".join(filter(None, [credit, "no CTG" * (logistic != "CTG")]))
+    assert found.names == {"credit": groups.simulated_credit().name,
+                           "logistic": getattr(logistic, "name", "CTG")}
 
 
 def test_a_row_has_the_chains_of_its_method_from_the_same_starts(monkeypatch):
