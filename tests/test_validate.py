@@ -1,6 +1,7 @@
 """models/validate.py and fields.py: what passes comes back clean, what does not is named."""
 
 import math
+import re
 from decimal import Decimal
 from fractions import Fraction
 from timeit import repeat
@@ -376,3 +377,26 @@ def test_a_metric_whose_derivative_is_lost_in_rounding_is_not_warned_of():
     validate.warn_of_metric("m", lambda q: (X.T * (p(q) * (1 - p(q)))) @ X + 0.04 * np.eye(10),
                             lambda q: np.einsum("ni,nj,nk,n->ijk", X, X, X,
                                                 p(q) * (1 - p(q)) * (1 - 2 * p(q))), np.zeros(10))
+
+
+def test_compiled_code_that_rounds_otherwise_than_its_source_is_no_other(monkeypatch):
+    class Steep(NamedTuple):
+        a: float
+
+    def compiled(q, model):
+        return np.array([1e9, gap])  # of entries near 1e9 that cancel
+
+    compiled.py_func = lambda q, model: np.array([1e9, 0.0])
+    monkeypatch.setitem(interface.grad_U.implementations, Steep, compiled)
+    gap = 1e-4
+    validate.check_source(np.ones(2), Steep(1.0), interface.grad_U)
+    gap = 1e4
+    with pytest.raises(ValueError, match=r"grad_U of .*Steep gives .* but .* by its source"):
+        validate.check_source(np.ones(2), Steep(1.0), interface.grad_U)
+
+
+@pytest.mark.parametrize(("least", "said"), [
+    (-5e-8, r"add 1e-06 to its diagonal, .*: K \+ 1e-06 \* np\.eye\(2\)$"),
+    (-5e-7, "so it is no covariance, by more than rounding")])
+def test_a_nugget_is_advised_where_it_is_ten_times_what_is_lacking(least, said):
+    assert re.search(said, validate.why_no_factor("K", np.diag([1.0, least])))
