@@ -29,6 +29,7 @@ from reproduce.beyond.rivals.rows import pick
 from reproduce.beyond.rivals.subset_logistic import SubsetLogistic
 from reproduce.harness.claims import Measured
 from reproduce.harness.style import COLOURS
+from reproduce.shahbaba.datasets import STAND_IN, StandIn
 from reproduce.shahbaba.printed import PROBLEMS
 from reproduce.zhang.rivals import CENTRED, NON_CENTRED, POLYA, SURROGATE
 
@@ -388,6 +389,9 @@ def test_every_row_is_on_its_own_data(monkeypatch):
     assert all(arguments(key) == {"name": key[0], "data": {DIGITS: 100, LOGISTIC: "CTG"}[key[0]]}
                for key in runs)
     assert settings is SETTINGS and nuts == {"deepest": 10}
+    *_, arguments, _, _, _, _ = script.run(SimpleNamespace(budget="smoke"), StandIn("UCI's place"))
+    assert {key[0]: arguments(key)["data"] for key in runs} == {DIGITS: 20,
+                                                                LOGISTIC: f"{STAND_IN}1"}
     assert pick("ab", [{"ess": 60.0, "efficiency": x} for x in (1.0, 2.0)]) == "b"
 
 
