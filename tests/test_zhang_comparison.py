@@ -98,6 +98,28 @@ def test_the_rule_is_the_worst_ess_per_cost_in_the_papers_range():
         comparison.pick([])
 
 
+def test_a_scan_has_the_best_of_each_name_that_is_in_the_range_or_what_the_rule_takes():
+    tried = [made((1, k), [0.8], [ess] * 4) for k, ess in enumerate((10, 30, 20))]
+    tried += [made((2, 0), [0.8], [5] * 4), made((3, 0), [0.6], [99] * 4)]
+    assert comparison.scan_settings(tried, lambda setting: f"L = {setting[0]}") == {
+        "L = 1": (1, 1), "L = 2": (2, 0)}
+    outside = [tried[-1], made((4, 0), [0.65], [9] * 4), made((5, 0), [0.3], [999] * 4)]
+    assert comparison.scan_settings(outside, lambda setting: setting[0]) == {4: (4, 0)}
+
+
+def test_pilots_of_all_settings_have_the_same_draws_and_each_chain_its_own():
+    seen = []
+
+    def chain(setting, rng):
+        seen.append((setting, rng.random()))
+        return Blocks(rng.normal(size=(9, 2)), rng.normal(size=(9, 1)), np.ones(9, bool), 0,
+                      Counts(10, 3, 1, 1))
+
+    found = comparison.pilot_chains("ab", 2, [7], {}, 0, chain)["pilots"]
+    assert [each["setting"] for each in found] == ["a", "b"] == [name for name, _ in seen[::2]]
+    assert seen[0][1] == seen[2][1] != seen[1][1] == seen[3][1]
+
+
 @pytest.mark.parametrize("blocks", [(), (2,)], ids=["one rate", "a rate of each block"])
 def test_a_pilot_by_hand(blocks):
     rng = np.random.default_rng(2)
