@@ -143,6 +143,17 @@ def test_a_posterior_is_of_the_draws_after_the_burn_in(method, monkeypatch):
     np.testing.assert_array_equal(found[1], [draws(8)[5:]] * 2)  # a chain for each seed
 
 
+def test_chains_and_pilots_have_their_draws_after_the_burn_in(monkeypatch):
+    lengths = []
+    monkeypatch.setattr(fig3, "transitions", lambda *given: lengths.append(given[-2]))
+    monkeypatch.setattr(cox, "run_in_numbers", lambda _, burn_in, *__: lengths.append(burn_in))
+    monkeypatch.setattr(fig3.comparison, "pilot_chains", lambda *given: [
+        given[-1](setting, np.random.default_rng(0)) for setting in given[0]] and given[4])
+    fig3.one_chain(SSHMC, cox.TINY, "unit", {}, 7, 3, [0])
+    assert fig3.pilots(SSHMC, cox.TINY, "unit", [{}], 1, 8, 2, [0]) == 2
+    assert lengths == [10, 3, 10]
+
+
 def test_the_panels_stand_as_in_the_paper():
     result = made_up()
     fig = fig3.figure(result)
