@@ -195,6 +195,8 @@ def test_a_run_is_its_burn_in_and_what_follows(method):
     assert {key: found[key] for key in wanted if key != "divergences"} == {
         key: value for key, value in wanted.items() if key != "divergences"}
     assert found["divergences"] == first.divergences + chain.divergences
+    three = SimpleNamespace(phi=first.phi, divergences=3)
+    assert volatility.run_in_numbers(three, chain)["divergences"] == 3 + chain.divergences
     times = found["burn_in"]["times"]
     assert (times[0], times[-1]) == (1, 30)
     np.testing.assert_array_equal(found["burn_in"]["phi"], first.phi[times - 1])
