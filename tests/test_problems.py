@@ -351,6 +351,8 @@ def test_the_next_return_is_a_mixture_over_draws_and_the_next_volatility():
     for value in (-2.0, 0.0, 0.5):
         assert seen.probability_below(value) == pytest.approx(below(value), rel=1e-8)
     assert seen.probability_below(seen.quantile(0.01)) == pytest.approx(0.01, rel=1e-9)
+    far = problems.Return(np.array([2.0]), np.ones(1)).quantile(1e-30)
+    assert far == pytest.approx(2 * norm.ppf(1e-30), rel=1e-9)
     variance = np.mean([np.exp(2 * b + np.tanh(a) * last + np.exp(2 * s) / 2)
                         for (b, s, a), last in zip(phi[0], theta[0, :, -1], strict=True)])
     assert seen.sd == pytest.approx(variance**0.5, rel=1e-9)
