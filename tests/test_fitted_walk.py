@@ -85,6 +85,13 @@ def test_the_pilot_by_hand():
     assert found.density == 3 * 31
 
 
+def test_a_pilot_whose_last_round_accepts_nearly_all_is_warned_of_unless_it_is_the_first():
+    few = dict(model=MODEL, n=40, rng=np.random.default_rng(0), scale=1e-6)
+    with pytest.warns(RuntimeWarning, match="does not know yet how wide the density is"):
+        assert pilot(Q, **few, rounds=2).accepted.min() > 0.9
+    assert pilot(Q, **few, rounds=1).accepted[0] > 0.9
+
+
 def test_where_nothing_moves_the_pilot_has_the_floor():
     with pytest.warns(RuntimeWarning, match="the last round of the pilot accepted 0.00%"):
         found = pilot(Q, MODEL, 5, np.random.default_rng(0), rounds=1, scale=1e100)
