@@ -16,7 +16,7 @@ from scipy.stats import chi2
 from algorithms import hoffman_nuts as mirror
 from algorithms import hoffman_nuts_fast as twin
 from algorithms.ess import ess
-from algorithms.hmc import state_at
+from algorithms.hmc import state_at, warn_if_none_accepted
 from conftest import Given
 from departing import departs
 from enumeration import outcomes
@@ -407,4 +407,9 @@ def test_a_chain_that_stands_is_warned_of():
         twin.nuts(np.zeros(1), Pit(-np.inf, 0.0), 10, np.random.default_rng(1), warm_up=0)
     with pytest.warns(RuntimeWarning, match="of 10 trajectories diverged: take a larger target, "):
         twin.nuts(np.zeros(1), Pit(-np.inf, 0.2), 10, np.random.default_rng(1), warm_up=0)
+    made_up = warn_if_none_accepted(lambda k: SimpleNamespace(
+        samples=np.arange(200.0)[:, None], divergences=k))
+    made_up(2)
+    with pytest.warns(RuntimeWarning, match="3 of 200 trajectories diverged"):
+        made_up(3)  # more than one in a hundred
     twin.nuts(np.zeros(1), NORMAL, 10, np.random.default_rng(1), warm_up=0)
