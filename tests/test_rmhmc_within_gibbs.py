@@ -305,5 +305,7 @@ def test_trajectories_that_diverge_are_rejected_and_counted(name):
     with pytest.warns(RuntimeWarning, match="none of .* proposals was accepted"):
         chain = rmhmc_within_gibbs(theta, phi, model, eps, eps, 3, 3, 10, np.random.default_rng(0))
     assert chain.divergences == chain.accepted.size
+    some = chain._replace(energy_error=np.array([[1000.0, 1001.0], [-2000.0, np.nan]]))
+    assert some.divergences == 2  # what rose by more than 1000, and what is no number
     np.testing.assert_array_equal(chain.theta, np.tile(theta, (10, 1)))
     np.testing.assert_array_equal(chain.phi, np.tile(phi, (10, 1)))
