@@ -109,6 +109,7 @@ def test_correlation_and_rate_are_those_of_20_leapfrog_steps():
     (lambda: linear.correlation_and_rate([[1, 2], [2, 1]], 0.1, 2), "covariance's least eigen"),
     (lambda: linear.correlation_and_rate(np.diag([1, 4]), 0.1, 2), "covariance must have the same"),
     (lambda: linear.correlation_and_rate(np.eye(2), 0.0, 2), "eps must be"),
+    (lambda: linear.correlation_and_rate(np.eye(2), 2.0, 2), "eps must be"),  # the limit itself
     # stable below 0.632
     (lambda: linear.correlation_and_rate([[1, 0.9], [0.9, 1]], 0.7, 2), "eps must be"),
     (lambda: linear.correlation_and_rate(np.eye(2), 0.1, 2.0), "L must be")])
