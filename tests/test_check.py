@@ -226,6 +226,24 @@ def test_a_gradient_that_samplers_refuse_is_named(which):
     assert ("grad_U", REFUSED[which][1]) in {(row.function, row.note) for row in rows}
 
 
+class Torn(NamedTuple):
+    """A standard normal up to an end, whose gradient is no number where q is above 0.31."""
+
+    end: float
+
+
+interface.U.implementations[Torn] = lambda q, model: (
+    float(q @ q / 2) if q[0] < model.end else np.inf)
+interface.grad_U.implementations[Torn] = lambda q, model: np.where(q > 0.31, np.nan, q)
+
+
+def test_a_gradient_that_is_no_number_where_u_is_one_is_named():
+    q = np.array([0.3, -0.4])
+    assert {(row.function, row.where) for row in off(Torn(9.0), q)} == {("grad_U", "[0]")}
+    assert {row.where for row in off(Torn(9.0), q + 0.1)} == {"[0]"}
+    assert not off(Torn(0.31), q)  # points near q may be outside of where the density is
+
+
 def test_a_metric_that_is_not_square_is_named():
     assert {"has shape (2, 3), not (3, 2)", "has shape (2, 3), and is not square"} <= {
         row.note for row in off(Wrong("oblong"), np.ones(2)) if row.function == "metric"}
