@@ -181,7 +181,8 @@ def figure(r):
         share = np.linspace(0, 1, len(trace))
         traces.plot(share, trace, lw=1, color=colour, label=LABELS.get(key, key))
     traces.set_yscale("symlog", linthresh=10)
-    traces.set(xlabel="share of the chain", ylabel="$v$", title="funnel, $n$ = 100: a line as printed")
+    traces.set(xlabel="share of the chain", ylabel="$v$",
+               title="funnel, $n$ = 100: a line as printed")
     for (n, errors), colour, marker in zip(r.flow.items(), COLOURS, "os", strict=False):
         flow.loglog(STEPS, errors, f"{marker}-", color=colour,
                     label=f"{n} leapfrog{'s' * (n > '1')} for $H_1$, 1 for $H_2$")
