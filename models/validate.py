@@ -419,8 +419,12 @@ def state(name, value, model, gradient=False):
         if gradient:
             warn_of_slope(f"U and grad_U of {kind}", lambda q: U(q, model),
                           lambda q: grad_U(q, model), value)
+            first = slope.copy()
     return value
 
+            if not (slope == first).all():
+                raise ValueError(f"grad_U of {kind} must return a new array at each call, but"
+                                 " writes into what it returned before: return a copy of it")
 
 def rehearse(name, value, model, *functions):
     """Raise ValueError if one that the class of a model has fails at `value`, not compiled.
@@ -498,12 +502,17 @@ def outline(value):
 
 
 def evaluate(what, function, value, model):
-    """Return function(value, model), or raise ValueError if that writes into the array."""
-    given = value.copy()
-    found = call_compiled(function, given, model)
-    if not (given == value).all():  # np.array_equal takes the exception of a signal for a no
-        raise ValueError(f"{what} must leave its argument as it is, but writes into it: begin it"
-                         " with q = q.copy()")
+    """Return function(value, model), or raise ValueError if that writes into the array.
+
+    A function of the user's is asked without zeros first, which q *= 2 leaves as they are.
+    """
+    points = [value] if is_ours(model) or value.all() else [np.where(value, value, 0.01), value]
+    for point in points:
+        given = point.copy()
+        found = call_compiled(function, given, model)
+        if not (given == point).all():  # np.array_equal takes the exception of a signal for a no
+            raise ValueError(f"{what} must leave its argument as it is, but writes into it: begin"
+                             " it with q = q.copy()")
     return found
 
 

@@ -177,6 +177,10 @@ def untouched(function, q, model):
     floats = np.asarray(first).dtype.kind == "f"  # None has no nan
     if not np.array_equal(first, function(given, model), equal_nan=floats):
         return first, "is not the same twice"
+    kept = np.copy(first)
+    function(q + 0.01, model)
+    if not np.array_equal(first, kept, equal_nan=floats):
+        return kept, "writes into what it returned before: return a copy of it"
     return first, ""
 
 

@@ -129,8 +129,31 @@ def test_an_energy_that_is_no_finite_number_is_named(what, compared_with, note, 
 def test_a_function_that_writes_into_q_is_refused_by_name():
     (row,) = off(RIGHT._replace(writes=True), np.ones(3))
     assert (row.function, row.note) == ("grad_U", "writes into q")
-    with pytest.raises(ValueError, match="grad_U of Bowl must leave its argument as it is"):
-        hmc(np.ones(3), RIGHT._replace(writes=True), 0.1, 1, 1, np.random.default_rng(1))
+    for q0 in (np.ones(3), np.zeros(3)):  # a 0 that is written over a 0 is not seen
+        with pytest.raises(ValueError, match="grad_U of Bowl must leave its argument as it is"):
+            hmc(q0, RIGHT._replace(writes=True), 0.1, 1, 1, np.random.default_rng(1))
+
+
+class Kept(NamedTuple):
+    """A standard normal whose gradient is always written into the same memory."""
+
+    memory: Array("d")
+
+
+interface.U.register(Kept)(lambda q, model: q @ q / 2)
+
+
+@interface.grad_U.register(Kept)
+def kept_grad_U(q, model):
+    model.memory[:] = q
+    return model.memory
+
+
+def test_a_gradient_that_is_written_into_the_last_one_is_refused():
+    (row,) = off(Kept(np.zeros(2)), np.ones(2))
+    assert row.function == "grad_U" and "writes into what it returned before" in row.note
+    with pytest.raises(ValueError, match="grad_U of Kept must return a new array at each call"):
+        hmc(np.ones(2), Kept(np.zeros(2)), 0.1, 1, 1, np.random.default_rng(1))
 
 
 class WithScipy(NamedTuple):
