@@ -358,6 +358,11 @@ def check_nuts(q0, model, n, rng, warm_up=1000, mass="diagonal", target=TARGET, 
     """Check the arguments of nuts; return them with a mass and the windows of the warm-up."""
     model = validate.model("model", model, U, grad_U)
     q0 = validate.state("q0", q0, model, gradient=True)
+    if any(each.layout != "C" for each in validate.list_returned(
+            grad_U.implementations.get(type(model)))):
+        raise ValueError(f"grad_U of {validate.class_name(type(model))} must return an array in C"
+                         " order, not a column or a reversed one: return np.ascontiguousarray of"
+                         " it")
     n, rng = validate.count("n", n), validate.generator("rng", rng)
     warm_up = validate.count("warm_up", warm_up, 0)
     if not (isinstance(mass, str) and mass in ("diagonal", "fisher", "dense")):

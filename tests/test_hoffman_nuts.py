@@ -402,6 +402,20 @@ def test_adaptation_of_the_mirror_ends_with_the_warm_up():
     assert chain.steps.tolist() == [0.7] * 3  # the one that is given
 
 
+class Column(NamedTuple):
+    """A standard normal whose gradient is a column of a matrix."""
+
+
+U.register(Column)(lambda q, model: q @ q / 2)
+grad_U.register(Column)(lambda q, model: np.column_stack((q, q))[:, 0])
+
+
+def test_a_gradient_in_another_order_than_that_of_c_is_refused():
+    # of one variable it is in both, so that compiled code would be given another type than it has
+    with pytest.raises(ValueError, match="grad_U of Column must return an array in C order"):
+        twin.nuts(np.ones(1), Column(), 1, np.random.default_rng(1), warm_up=0)
+
+
 def test_a_chain_that_stands_is_warned_of():
     with pytest.warns(RuntimeWarning, match="none of 10 .*; 10 of them diverged: take a larger ta"):
         twin.nuts(np.zeros(1), Pit(-np.inf, 0.0), 10, np.random.default_rng(1), warm_up=0)
