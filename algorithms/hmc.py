@@ -182,7 +182,7 @@ def warn_if_none_accepted(sampler):
             n, moved, remedy = chain.accepted.size, chain.accepted.any(), "a smaller step"
         else:  # NUTS, which has no step and nearly always moves
             n, moved = len(chain.samples), np.ptp(chain.samples, axis=0).any()
-            remedy = "a larger target, such as 0.95"
+            remedy = "a larger target, such as 0.95, and a warm_up of 250 or more"
         diverged = getattr(chain, "divergences", 0)
         if n >= 10 and not moved:
             warnings.warn(f"none of {n} proposals was accepted"

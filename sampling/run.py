@@ -76,7 +76,8 @@ LENGTHS = ("n", "t_max")  # what samplers call the number of transitions
 MOST_CHAINS = 10_000  # each has a Generator and a bar before any begins
 OFTEN = 0.01  # of the transitions diverge: a warning
 OTHER_COORDINATES = ("take coordinates in which no direction is much narrower than the others, such"
-                     " as z with theta = mu + tau z in the place of theta")
+                     " as z with theta = mu + tau z in the place of theta, and U is finite"
+                     " everywhere, such as log x in the place of x > 0")
 STEPS = ("eps", "eps_theta", "eps_phi", "scale", "factor", "w")  # what samplers call their steps
 
 
@@ -502,7 +503,7 @@ def remedy(sampler):
     """Say what makes the moves of a sampler shorter: a step, or what tunes or stands for it."""
     names = inspect.signature(sampler).parameters
     if "target" in names:
-        return "take a larger target, such as 0.95 or 0.99"
+        return "take a larger target, such as 0.95 or 0.99, and a warm_up of 250 or more"
     steps = " and ".join(name for name in STEPS if name in names)
     return f"halve {steps}" if steps else "begin elsewhere"
 
