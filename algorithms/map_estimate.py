@@ -39,6 +39,7 @@ from models.linalg import cholesky, solve_lower, solve_lower_transposed
 DESCENT = 1e-4  # the fraction of the expected fall of U that a step has to bring about
 ROUNDING = 1e-13  # relative error of U; where less is to be gained, U cannot tell
 SHORTEST = 1e-12  # of Newton's step
+FLAT = 1e-9  # of the gradient at the start: what is left where U falls for ever
 
 
 class MAP(NamedTuple):
@@ -128,14 +129,18 @@ def map_estimate(model, q0=None, tol=1e-10, max_iterations=100):
                    validate.count("max_iterations", max_iterations))
     if not found.converged:
         raise RuntimeError(f"no posterior mode after {found.iterations} Newton steps: the norm of"
-                           f" the gradient is {found.gradient_norm:.3g}; {advice(q0, model)}")
+                           f" the gradient is {found.gradient_norm:.3g}; "
+                           + advice(q0, model, found))
     return found
 
 
-def advice(q0, model):
+def advice(q0, model, found):
     """Say what to do where there is no convergence; a wrong gradient is no fault of the start."""
     if validate.slope_gap(lambda q: U(q, model), lambda q: grad_U(q, model), q0):
         return ("grad_U is not the gradient of U: print(check_model(model, q0)), of sampling.check,"
                 " to see which entry is wrong")
+    if found.gradient_norm < FLAT * np.linalg.norm(grad_U(q0, model)):
+        return ("U is flat there but for rounding, as where a plane separates the labels and the"
+                " prior is very wide: take a narrower prior")
     return ("try another q0, a larger max_iterations, or a narrower prior; if none helps, see"
             " whether check_model of sampling.check finds hessian right")

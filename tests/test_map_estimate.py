@@ -142,7 +142,13 @@ def test_a_wrong_gradient_is_blamed_and_not_the_start(interpreted):
             RuntimeError, match="grad_U is not the gradient of U: print") as error:
         map_estimate(Turned(), np.array([1.0, 2.0]))
     assert "another q0" not in str(error.value)
-    assert "another q0" in advice(np.ones(4), MODELS["separable"])
+    found = newton(np.ones(4), MODELS["separable"], 1e-10, 2)
+    assert "another q0" in advice(np.ones(4), MODELS["separable"], found)
+
+
+def test_where_u_falls_for_ever_a_narrower_prior_is_advised():
+    with pytest.raises(RuntimeError, match=r"as where a plane separates the labels .* narrower p"):
+        map_estimate(LogisticRegression.from_data(X, SEPARABLE, 1e12, 1e12))
 
 
 def test_no_convergence_is_an_error_with_the_norm_of_the_gradient():
