@@ -22,6 +22,7 @@ import numpy as np
 
 from models import interface, validate
 from models.funnel import VARIANCE, Funnel
+from models.hierarchical_gp_classification import HierarchicalGPClassification
 from models.hierarchical_logistic import (
     HierarchicalLogistic,
     add_likelihood_gradient,
@@ -53,6 +54,9 @@ def dimension(given: NonCentred):
 @validate.check_values.register
 def check_values(given: NonCentred, name):
     """The model is one of the four, or another for which these functions are registered."""
+    if isinstance(given.model, HierarchicalGPClassification):
+        raise ValueError(f"{name}.model must not be a HierarchicalGPClassification: write"
+                         " NonCentredGP (models/non_centred_gp.py) in the place of NonCentred")
     validate.implements(f"{name}.model", given.model, interface.sizes, U_prior, theta_of,
                         energy_of_data)
 

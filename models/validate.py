@@ -192,7 +192,8 @@ def implements(name, value, *needed):
         if getattr(function, "default", function) is None and (
                 type(value) not in function.implementations):
             kind = class_name(type(value))
-            raise ValueError(f"{name} must have {function.__name__} (models/interface.py), but"
+            file = f"{function.__module__.replace('.', '/')}.py"
+            raise ValueError(f"{name} must have {function.__name__} ({file}), but"
                              f" {kind} has none: write one with"
                              f" @{function.__name__}.register({kind})")
 

@@ -13,6 +13,7 @@ from scipy.special import ndtri
 from scipy.stats import rankdata
 
 from algorithms.ess import combined_chains
+from models.gp_classification import GPClassification
 from models.non_centred import NonCentred
 from models.non_centred_gp import NonCentredGP
 from sampling.run import (
@@ -117,6 +118,9 @@ def names_of(found, problem):
     if not hasattr(problem, "labels") and problem is not None:
         raise ValueError("problem must be one of sampling.problems, which knows what its variables"
                          f" are called, not a {type(problem).__name__}")
+    if isinstance(found.model, GPClassification) and problem is not None:
+        raise ValueError("problem must be left out for the draws of a fitted kernel, whose q is the"
+                         " function at the cases: summary(found)")
     names = []
     for name, draws in found.variables.items():
         d = draws.shape[2]

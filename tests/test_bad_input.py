@@ -575,7 +575,7 @@ def test_the_ends_of_an_interval_are_taken(name):
     (SoftAbs(None, 1.0), r"model must be a model, .* not None"),
     (SoftAbs(REGRESSION, 1.0), r"model must have hessian .* GPRegression has none"),
     (NonCentred(NORMAL), r"model must have sizes .* Gaussian has none"),
-    (NonCentred(FIELD), r"model must have theta_of .* HierarchicalGPClassification has none"),
+    (NonCentred(FIELD), r"model must not be a HierarchicalGPClassification: write NonCentredGP"),
     (interface.GivenPhi(NORMAL, np.zeros(1)), r"model must have sizes .* Gaussian has none"),
     (interface.GivenPhi(FUNNEL, np.zeros(2)), r"phi must have shape \(1,\), not \(2,\)"),
     (interface.GivenTheta(FUNNEL, np.zeros(2)), r"theta must have shape \(3,\), not \(2,\)")])

@@ -495,6 +495,8 @@ def test_draws_with_the_fitted_kernel_predict_as_ep_does_nearly():
     with pytest.raises(ValueError, match=r"^found must be what draws\(\) of this problem"):
         other.predict(found, NEW, fit=other.fit())
 
+    with pytest.raises(ValueError, match=r"^problem must be left out for the draws of a fitted"):
+        names_of(found, CLASSIFIER)
 
 def test_draws_of_ep_have_its_mean_and_covariance():
     problem = problems.gp_classifier(np.arange(6.0)[:, None], np.where(np.arange(6) < 3, "a", "b"))

@@ -14,6 +14,7 @@ from algorithms.hmc import hmc
 from models import fields, interface, validate
 from models.funnel import Funnel
 from models.gaussian import Gaussian
+from models.non_centred import theta_of
 
 
 def test_good_values_come_back_clean():
@@ -112,6 +113,8 @@ def test_what_lacks_a_function_is_named():
         validate.model("m", Own(np.ones(2)), interface.prepare, interface.U)  # one has a default
     validate.model("m", Gaussian(np.zeros(1), np.eye(1)), interface.U)
 
+    with pytest.raises(ValueError, match=r"m must have theta_of \(models/non_centred\.py\), but"):
+        validate.model("m", Own(np.ones(2)), theta_of)
 
 def test_a_class_is_called_as_it_was_written_whatever_number_it_got():
     for _ in range(2):  # as a cell of a notebook that is run again
