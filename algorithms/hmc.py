@@ -201,9 +201,7 @@ def check_hmc(q0, model, eps, L, n, rng, M=None, jitter=0.0):
     model = validate.model("model", model, U, grad_U)
     q0 = validate.state("q0", q0, model, gradient=True)
     if M is not None:
-        M = validate.covariance("M", M)
-        if M.shape[0] != q0.size:
-            raise ValueError(f"M must have shape {(q0.size, q0.size)} to go with q0, not {M.shape}")
+        M = validate.covariance("M", validate.array("M", M, (q0.size, q0.size)))
         M, ok = cholesky(M)
         if not ok:
             raise ValueError("M must be positive definite, but its Cholesky factorisation failed")

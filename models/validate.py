@@ -48,7 +48,7 @@ def real(name, value, low=-np.inf, high=np.inf, open_low=False):
         number = np.inf
     if not (np.isfinite(number) and low <= number <= high and (number > low or not open_low)):
         interval = (f"{'(' if open_low or low == -np.inf else '['}{low:g},"
-                    f" {high:g}{')' if high == np.inf else ']'}")
+                    f" {high:g}{')' if high == np.inf or float(f'{high:g}') > high else ']'}")
         raise ValueError(f"{name} must be a finite number in {interval}, not {value!r}")
     return number
 
@@ -92,8 +92,9 @@ def regular(name, value):
     try:
         np.ndim(value)
     except ValueError:
-        raise ValueError(f"{name} must be an array of numbers, not lists of unequal"
-                         " lengths") from None
+        found = (f"a {class_name(type(value))}: are two arguments swapped?"
+                 if hasattr(value, "_fields") else "lists of unequal lengths")
+        raise ValueError(f"{name} must be an array of numbers, not {found}") from None
     return value
 
 
@@ -418,14 +419,14 @@ def state(name, value, model, gradient=False):
                              f" {np.count_nonzero(~np.isfinite(slope))} of its {slope.size} entries"
                              " there are not: mend grad_U, or begin elsewhere")
         if gradient:
+            first = slope.copy()
             warn_of_slope(f"U and grad_U of {kind}", lambda q: U(q, model),
                           lambda q: grad_U(q, model), value)
-            first = slope.copy()
-    return value
-
             if not (slope == first).all():
                 raise ValueError(f"grad_U of {kind} must return a new array at each call, but"
                                  " writes into what it returned before: return a copy of it")
+    return value
+
 
 def rehearse(name, value, model, *functions):
     """Raise ValueError if one that the class of a model has fails at `value`, not compiled.
@@ -476,8 +477,9 @@ def check_source(value, model, *functions):
                 found, source, 1e-6, 1e-6 * np.abs(source).max(initial=1.0), equal_nan=True):
             raise ValueError(f"{function.__name__} of {class_name(type(model))} gives {found}"
                              f" compiled, but {source} by its source: a variable or a function that"
-                             " it takes from outside has changed since it was compiled.  Give data"
-                             " as fields of the model, and register it again")
+                             " it takes from outside has changed since it was compiled, or it draws"
+                             " random numbers.  Give data as fields of the model, and register it"
+                             " again")
 
 
 def is_ours(model):

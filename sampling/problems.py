@@ -113,7 +113,8 @@ def table(X, names=()):
     if not found:
         if np.ndim(validate.regular("X", X)) == 1:
             raise ValueError("X must have a row for each case and a column for each covariate, not"
-                             f" shape {np.shape(X)}: of one covariate make np.reshape(X, (-1, 1))")
+                             f" shape {np.shape(X)}: of one covariate make np.reshape(X, (-1, 1)),"
+                             " of one case np.reshape(X, (1, -1))")
         return numbers("X", X, (-1, -1)), ()
     if names and sorted(map(str, found)) != sorted(map(str, names)):
         raise ValueError(

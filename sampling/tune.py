@@ -64,7 +64,7 @@ def tune(sampler, *arguments, target=0.8, **named):
                          f" not be {getattr(sampler, '__name__', sampler)!r:.80}: nuts and slices"
                          " need no step, and for a random walk there is"
                          " algorithms.rivals.fitted_walk.pilot")
-    for name in {length, "keep"} & set(named):
+    for name in {length, "keep"} & {*named, *list(parameters)[:len(arguments)]}:
         raise ValueError(f"{name} must be left out: a pilot has its own")
     given = bound(sampler, arguments, named | {length: SIZE}, "tune", "target")
     getattr(sampler, "check", dict)(**given)

@@ -700,6 +700,7 @@ def part(cases):
             " MultinomialLogistic of 9 parameters and a MultinomialLogistic"),
            (PARTS._replace(R_1=None), "its parts ... of 3 parameters and a NoneType"),
            (split_hmc.split_data(OTHERS, numbers(3), 0.5), "the gradients of its parts at q0"))),
+    ("hmc", dict(M=np.ones(3)), "M must have shape (3, 3), not (3,)"),
     ("combine", dict(log_weights=[True, False]), "log_weights must be logarithms, not True and"),
     ("LogisticRegression", dict(y=np.where(SIGNS > 0, "good", "bad")),
      "y must be ..., not ndarray of <U4: it holds text, such as 'bad'; write ... y == 'bad'"),

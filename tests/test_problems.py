@@ -399,6 +399,7 @@ def test_a_model_shares_no_memory_with_the_data_and_with_a_start():
     (lambda: volatility(np.zeros(3)), "returns must not be zero throughout"),
     (lambda: volatility(np.arange(1.0, 22.0)), r"the same sign: of prices take np\.diff"),
     (lambda: gp_regression(X[:, 0], X[:, 0]), r"not shape \(9,\): of one covariate make np\.resh"),
+    (lambda: gp_regression(X, X[:, 0]).scale(X[0]), r"of one case np\.reshape\(X, \(1, -1\)\)$"),
     (lambda: logistic_regression(X, NAMES[:, None]), r"not \(9, 1\): take its column"),
     (lambda: volatility([1.0, np.nan]), r"returns must have no missing values, .*: \[1\]; leave"),
     (lambda: CLASSIFIER.predict(found(np.zeros((1, 4, 3))), X),
@@ -494,9 +495,9 @@ def test_draws_with_the_fitted_kernel_predict_as_ep_does_nearly():
     other = gp_classifier(2 * X**2, NAMES)
     with pytest.raises(ValueError, match=r"^found must be what draws\(\) of this problem"):
         other.predict(found, NEW, fit=other.fit())
-
     with pytest.raises(ValueError, match=r"^problem must be left out for the draws of a fitted"):
         names_of(found, CLASSIFIER)
+
 
 def test_draws_of_ep_have_its_mean_and_covariance():
     problem = problems.gp_classifier(np.arange(6.0)[:, None], np.where(np.arange(6) < 3, "a", "b"))

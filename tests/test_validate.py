@@ -57,6 +57,8 @@ def test_a_covariance_becomes_symmetric_to_the_last_bit_and_only_rounding_is_for
     (lambda: validate.array("v", np.zeros(2), (-1, -1)), "v must have shape (n, m), not (2,)"),
     (lambda: validate.array("v", np.zeros((2, 0)), (-1, -1)),
      "v must not be empty, but has shape (2, 0)"),
+    (lambda: validate.regular("v", Gaussian(np.zeros(2), np.eye(2))),
+     "v must be an array of numbers, not a Gaussian: are two arguments swapped?"),
     (lambda: validate.logarithms("v", [-np.inf, np.inf, 0.0, np.nan]),
      "v must be finite, but 2 of its 4 entries are not"),
     (lambda: validate.fits("v", interface.GivenTheta(Funnel.from_size(3), np.zeros(3)), np.ones(2)),
@@ -111,10 +113,10 @@ def test_what_lacks_a_function_is_named():
     with pytest.raises(ValueError,
                        match=r"^m must have U .* but Own has none: .*@U.register\(Own"):
         validate.model("m", Own(np.ones(2)), interface.prepare, interface.U)  # one has a default
-    validate.model("m", Gaussian(np.zeros(1), np.eye(1)), interface.U)
-
     with pytest.raises(ValueError, match=r"m must have theta_of \(models/non_centred\.py\), but"):
         validate.model("m", Own(np.ones(2)), theta_of)
+    validate.model("m", Gaussian(np.zeros(1), np.eye(1)), interface.U)
+
 
 def test_a_class_is_called_as_it_was_written_whatever_number_it_got():
     for _ in range(2):  # as a cell of a notebook that is run again
