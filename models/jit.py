@@ -175,6 +175,9 @@ class Generic:
         Numba takes two classes of the same name and fields for one, such as those that a cell of a
         notebook makes when it is run again; so the second gets a number.
         """
+        if not isinstance(kind, type):
+            raise ValueError(f"{self.__name__}.register must be given the class of a model, as in"
+                             f" @{self.__name__}.register(Model), not {kind!r:.80}")
         name = kind.__name__
         for number in itertools.count(2):
             if named.setdefault(kind.__name__, kind) is kind:

@@ -249,12 +249,12 @@ def check_field(name, value, annotation, lengths):
         return check_array(name, value, field, lengths)
     if annotation in (float, int, bool):
         return number(name, value, annotation)
-    if annotation is np.ndarray or isinstance(value, np.ndarray):
-        return entries(name, value)
     if isinstance(annotation, type) and hasattr(annotation, "_fields"):
         return model(name, instance(name, value, annotation, "as its annotation says"))
     if annotation is NamedTuple or (isinstance(value, tuple) and hasattr(value, "_fields")):
         return model(name, value)
+    if annotation is np.ndarray or isinstance(value, np.ndarray):
+        return entries(name, value)
     if isinstance(value, tuple):
         found = tuple(check_field(f"{name}[{i}]", each, None, {}) for i, each in enumerate(value))
         return value if identical(found, value) else found

@@ -504,6 +504,7 @@ class Classifier(NamedTuple):
 
     def evidence(self, phi):
         """Return EP's log Z at (log l, log sigma), and its gradient."""
+        phi = validate.array("phi", phi, (2,))
         K = self.kernel(phi)
         log_Z, W = evidence_and_slope(K, self.model.y)
         smooth = squared_exponential(self.X, self.X, *phi)

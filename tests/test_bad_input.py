@@ -569,6 +569,8 @@ def test_the_ends_of_an_interval_are_taken(name):
     (MIXTURE._replace(precisions=MIXTURE.precisions * [[-1.0, 1.0], [1.0, 1.0]]),
      r"precisions must be positive definite"),
     (MIXTURE._replace(precisions=-MIXTURE.precisions), r"precisions must be positive definite"),
+    (GPEigen(np.ones(2), 2), r"whole must be of type GPRegression .*, not ndarray"),
+    (SoftAbs(np.ones(2), 1.0), r"model must be a model, .* not ndarray"),
     (GPEigen(NORMAL, 2), r"whole must be of type GPRegression .*, not Gaussian"),
     (GPVariational(REGRESSION), r"nystrom must be of type GPNystrom .*, not GPRegression"),
     (NonCentredGP(FUNNEL), r"model must be of type HierarchicalGPClassification .*, not Funnel"),

@@ -62,6 +62,9 @@ def test_a_type_without_implementation_is_a_clear_error_compiled_or_not():
                            match=r"U has no implementation for Other \(there are: .*Slope"):
             function(Q, Other(Q))
 
+    with pytest.raises(ValueError, match=r"^U.register must be given the class .* not Other\("):
+        U.register(Other(2))
+
     @U.register(Other)
     def other_U(q, model):
         return 4.0

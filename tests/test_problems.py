@@ -205,6 +205,7 @@ def joint(new):
 
 def test_evidence_has_its_gradient_and_its_kernel():
     np.testing.assert_allclose(CLASSIFIER.kernel(PHI), joint(Z_NEW[0])[:9, :9], rtol=1e-12)
+    assert CLASSIFIER.evidence(np.ones(2, np.uint8))[0] == CLASSIFIER.evidence([1, 1])[0]
     log_Z, gradient = CLASSIFIER.evidence(PHI)
     np.testing.assert_allclose(gradient, differences(lambda phi: CLASSIFIER.evidence(phi)[0], PHI),
                                rtol=1e-5)
