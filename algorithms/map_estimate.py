@@ -39,7 +39,7 @@ from models.linalg import cholesky, solve_lower, solve_lower_transposed
 DESCENT = 1e-4  # the fraction of the expected fall of U that a step has to bring about
 ROUNDING = 1e-13  # relative error of U; where less is to be gained, U cannot tell
 SHORTEST = 1e-12  # of Newton's step
-FLAT = 1e-9  # of the gradient at the start: what is left where U falls for ever
+FLAT = 1e-9  # of the Hessian at the start: what is left where U falls nearly for ever
 
 
 class MAP(NamedTuple):
@@ -124,7 +124,7 @@ def map_estimate(model, q0=None, tol=1e-10, max_iterations=100):
             raise ValueError(f"q0 must be given for a {type(model).__name__}, which has no"
                              " `precision` to tell how many parameters it has")
         q0 = np.zeros(model.precision.shape[0])
-    q0 = validate.state("q0", q0, model, gradient=True)
+    q0 = validate.state("q0", q0, model, gradient=True, matrix=hessian)
     found = newton(q0, model, validate.real("tol", tol, 0.0, open_low=True),
                    validate.count("max_iterations", max_iterations))
     if not found.converged:
@@ -139,8 +139,8 @@ def advice(q0, model, found):
     if validate.slope_gap(lambda q: U(q, model), lambda q: grad_U(q, model), q0):
         return ("grad_U is not the gradient of U: print(check_model(model, q0)), of sampling.check,"
                 " to see which entry is wrong")
-    if found.gradient_norm < FLAT * np.linalg.norm(grad_U(q0, model)):
-        return ("U is flat there but for rounding, as where a plane separates the labels and the"
-                " prior is very wide: take a narrower prior")
-    return ("try another q0, a larger max_iterations, or a narrower prior; if none helps, see"
-            " whether check_model of sampling.check finds hessian right")
+    if abs(np.linalg.eigvalsh(found.hessian)[0]) < FLAT * np.linalg.norm(hessian(q0, model)):
+        return ("U is nearly flat there, as where a plane separates the labels and the prior is"
+                " very wide: take a narrower prior")
+    return ("try another q0, a larger max_iterations or tol, or a narrower prior; if none"
+            " helps, see whether check_model of sampling.check finds hessian right")

@@ -387,10 +387,11 @@ def fits(name, value, x0):
     return value
 
 
-def state(name, value, model, gradient=False):
+def state(name, value, model, gradient=False, matrix=None):
     """Return `value` as a (d,) float64 array at which U is finite; `model` is checked.
 
-    With `gradient`, warn if grad_U is not that of U.
+    With `gradient`, warn if grad_U is not that of U.  With `matrix`, a generic function, refuse
+    what is no (d, d) array of float64 there.
     """
     value, kind = array(name, value, (dimension(model),)), class_name(type(model))
     rehearse(name, value, model, U, grad_U)
@@ -425,6 +426,13 @@ def state(name, value, model, gradient=False):
             if not (slope == first).all():
                 raise ValueError(f"grad_U of {kind} must return a new array at each call, but"
                                  " writes into what it returned before: return a copy of it")
+    if matrix:
+        rehearse(name, value, model, matrix)
+        found = np.asarray(call_compiled(matrix, value, model))
+        if found.shape != 2 * value.shape or found.dtype != value.dtype:
+            raise ValueError(f"{name} has shape {value.shape}, so {matrix.__name__} of {kind} must"
+                             f" be an array of float64 of shape {2 * value.shape} there, not"
+                             f" {found.dtype} of shape {found.shape}")
     return value
 
 

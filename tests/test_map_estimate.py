@@ -156,6 +156,8 @@ def test_no_convergence_is_an_error_with_the_norm_of_the_gradient():
     found = newton(q0, model, 1e-10, 2)
     assert isinstance(found, MAP) and not found.converged and found.iterations == 2
     assert found.gradient_norm == pytest.approx(np.linalg.norm(grad_U(found.q, model)), rel=1e-12)
+    with pytest.raises(RuntimeError, match=r"Newton steps: .* max_iterations or tol, or"):
+        map_estimate(MODELS["binary"], tol=5e-324)
     with pytest.raises(RuntimeError, match=f"2 Newton.*gradient is {found.gradient_norm:.3g};"):
         map_estimate(model, q0, max_iterations=2)
 
@@ -175,6 +177,27 @@ def test_a_model_without_a_positive_definite_hessian_is_an_error(interpreted, A)
     with pytest.raises(ValueError if np.isnan(A).any() else RuntimeError,
                        match=r"^(q0 must be where U is finite|no posterior mode after 0 Newton)"):
         map_estimate(Quadratic(np.ones(2), A), np.zeros(2))
+
+
+class Reads(NamedTuple):
+    """A standard normal whose Hessian is of another size, and has whatever entry it reads."""
+
+    size: int
+    entry: int
+
+
+U.register(Reads)(lambda q, model: q @ q / 2)
+grad_U.register(Reads)(lambda q, model: q.copy())
+hessian.register(Reads)(lambda q, model: np.eye(model.size) + 0 * q[model.entry])
+
+
+@pytest.mark.parametrize("model, said", [
+    (Reads(3, 0), r"so hessian of Reads must be an array .* not float64 of shape \(3, 3\)"),
+    (Reads(2, 9), r"but there hessian of Reads fails: index 9 is out of bounds")])
+def test_a_hessian_that_leaves_an_array_is_refused(model, said):
+    # compiled code would read what else is in memory
+    with pytest.raises(ValueError, match=rf"^q0 has shape \(2,\), {said}"):
+        map_estimate(model, np.ones(2))
 
 
 def test_a_model_without_prior_precisions_needs_a_start():
