@@ -298,7 +298,8 @@ def number(name, value, kind):
     if kind is int and isinstance(value, numbers.Integral) and not isinstance(value, bool) and (
             -(2**63) <= value < 2**63):
         return value if type(value) is int else int(value)
-    raise ValueError(f"{name} must be a {kind.__name__}, not {value!r:.80}")
+    article = "an" if kind is int else "a"
+    raise ValueError(f"{name} must be {article} {kind.__name__}, not {value!r:.80}")
 
 
 @singledispatch
@@ -406,7 +407,10 @@ def state(name, value, model, gradient=False, matrix=None):
     if not isinstance(energy, numbers.Real) or isinstance(energy, bool):
         raise ValueError(f"U of {kind} must return a number, not {energy!r:.80}")
     if not np.isfinite(energy):
-        raise ValueError(f"{name} must be where U is finite, but U there is {energy}")
+        empty = [field for field, each in zip(model._fields, model, strict=True)
+                 if getattr(each, "dtype", None) == np.float64 and np.isnan(each).any()]
+        raise ValueError(f"{name} must be where U is finite, but U there is {energy}" + "".join(
+            f": {kind}.{field} holds nan" for field in empty[:1]))
     if type(model) in grad_U.implementations and (gradient or dimension(model) == -1):
         slope = evaluate(f"grad_U of {kind}", grad_U, value, model)
         if not (isinstance(slope, np.ndarray) and slope.dtype == value.dtype

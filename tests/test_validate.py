@@ -63,6 +63,7 @@ def test_a_covariance_becomes_symmetric_to_the_last_bit_and_only_rounding_is_for
      "v must be finite, but 2 of its 4 entries are not"),
     (lambda: validate.fits("v", interface.GivenTheta(Funnel.from_size(3), np.zeros(3)), np.ones(2)),
      "v must be of 2 variables, as x0 is, but its U takes 1"),
+    (lambda: validate.number("v", 1.5, int), "v must be an int, not 1.5"),
     (lambda: validate.instance("v", 1, str, "as they are"),
      "v must be of type str (as they are), not int"),
     (lambda: validate.models("v", [Gaussian(np.zeros(2), np.eye(2)), 3]),
@@ -149,6 +150,22 @@ def test_a_start_of_another_length_than_the_gradient_or_where_that_is_not_finite
             validate.state("v", [1, 2], Sloped(gradient))
     with pytest.raises(ValueError, match="q0 must be where grad_U of Sloped is finite, but 2 of"):
         hmc(np.ones(2), Sloped(np.array([np.nan, np.inf])), 0.1, 3, 5, np.random.default_rng(1))
+
+
+class Measured(NamedTuple):
+    """A model of one's own, of data of which nothing is checked."""
+
+    y: np.ndarray
+
+
+interface.U.implementations[Measured] = lambda q, model: float(((model.y - q) ** 2).sum())
+
+
+def test_data_that_are_no_numbers_are_named_where_u_is_none():
+    with pytest.raises(ValueError, match=r"^v must be .* but U there is nan: Measured.y holds nan$"):
+        validate.state("v", np.zeros(1), Measured(np.array([1.0, np.nan])))
+    with pytest.raises(ValueError, match=r"^v must be where U is finite, but U there is inf$"):
+        validate.state("v", np.zeros(1), Measured(np.array([1.0, np.inf])))
 
 
 def test_an_annotation_that_only_a_function_knows_is_none():
