@@ -92,8 +92,12 @@ def regular(name, value):
     try:
         np.ndim(value)
     except ValueError:
-        found = (f"a {class_name(type(value))}: are two arguments swapped?"
-                 if hasattr(value, "_fields") else "lists of unequal lengths")
+        found = "lists of unequal lengths"
+        if hasattr(value, "_fields"):
+            what = "give its .q" if hasattr(value, "q") else "are two arguments swapped?"
+            found = f"a {class_name(type(value))}: {what}"
+        elif isinstance(value, tuple) and all(isinstance(each, np.ndarray) for each in value):
+            found = "arrays of unequal lengths: join them by np.concatenate"
         raise ValueError(f"{name} must be an array of numbers, not {found}") from None
     return value
 

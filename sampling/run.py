@@ -274,10 +274,13 @@ def bound(sampler, arguments, named, caller="run", own="chains, jobs and bars"):
     try:
         return dict(signature.bind(*arguments, **named).arguments)
     except TypeError:
+        ours = own.replace(" and", ",").split(", ")
         for name in named:
-            if not difflib.get_close_matches(name, signature.parameters, 1, 0.6):
-                raise TypeError(f"{caller}() got an unexpected keyword argument {name!r}; it takes"
-                                f" {own}, and what the sampler takes, {signature}") from None
+            near = difflib.get_close_matches(name, [*signature.parameters, *ours], 1, 0.6)
+            if not near or near[0] in ours:
+                meant = f"; did you mean {near[0]!r}? It" if near else "; it"
+                raise TypeError(f"{caller}() got an unexpected keyword argument {name!r}{meant}"
+                                f" takes {own}, and what the sampler takes, {signature}") from None
         sampler(*arguments, **named)  # says it better
         raise
 

@@ -508,6 +508,8 @@ def test_a_variable_that_never_moves_is_doubted_and_a_chain_is_to_have_a_shorter
 def test_a_keyword_that_neither_takes_says_what_run_takes():
     with pytest.raises(TypeError, match=r"run\(\) got .* 'cores'; it takes chains, jobs and bars"):
         run(hmc, np.zeros(2), MODEL, 0.5, 5, 30, generator(), cores=4)
+    with pytest.raises(TypeError, match=r"run\(\) got .* 'chain'; did you mean 'chains'\? It"):
+        run(random_walk, np.zeros(2), MODEL, 0.5, 30, generator(), chain=2)  # which has thin
     with pytest.raises(TypeError, match=r"hmc\(\) got .* 'epss'; did you mean 'eps'"):
         run(hmc, np.zeros(2), MODEL, epss=0.5, L=5, n=30, rng=generator())
     with pytest.raises(ValueError, match="rng must be one that can spawn others"):

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from algorithms.hmc import hmc
+from algorithms.map_estimate import MAP
 from models import fields, interface, validate
 from models.funnel import Funnel
 from models.gaussian import Gaussian
@@ -59,6 +60,10 @@ def test_a_covariance_becomes_symmetric_to_the_last_bit_and_only_rounding_is_for
      "v must not be empty, but has shape (2, 0)"),
     (lambda: validate.regular("v", Gaussian(np.zeros(2), np.eye(2))),
      "v must be an array of numbers, not a Gaussian: are two arguments swapped?"),
+    (lambda: validate.regular("v", MAP(np.ones(1), np.eye(1), 1, True, 0.0)),
+     "v must be an array of numbers, not a MAP: give its .q"),
+    (lambda: validate.regular("v", (np.zeros(3), np.zeros(1))),
+     "v must be an array of numbers, not arrays of unequal lengths: join them by np.concatenate"),
     (lambda: validate.logarithms("v", [-np.inf, np.inf, 0.0, np.nan]),
      "v must be finite, but 2 of its 4 entries are not"),
     (lambda: validate.fits("v", interface.GivenTheta(Funnel.from_size(3), np.zeros(3)), np.ones(2)),
@@ -162,7 +167,7 @@ interface.U.implementations[Measured] = lambda q, model: float(((model.y - q) **
 
 
 def test_data_that_are_no_numbers_are_named_where_u_is_none():
-    with pytest.raises(ValueError, match=r"^v must be .* but U there is nan: Measured.y holds nan$"):
+    with pytest.raises(ValueError, match=r"^v must be .* U there is nan: Measured.y holds nan$"):
         validate.state("v", np.zeros(1), Measured(np.array([1.0, np.nan])))
     with pytest.raises(ValueError, match=r"^v must be where U is finite, but U there is inf$"):
         validate.state("v", np.zeros(1), Measured(np.array([1.0, np.inf])))
