@@ -39,7 +39,6 @@ from models.linalg import cholesky, solve_lower, solve_lower_transposed
 DESCENT = 1e-4  # the fraction of the expected fall of U that a step has to bring about
 ROUNDING = 1e-13  # relative error of U; where less is to be gained, U cannot tell
 SHORTEST = 1e-12  # of Newton's step
-FLAT = 1e-9  # of the Hessian at the start: what is left where U falls nearly for ever
 
 
 class MAP(NamedTuple):
@@ -139,7 +138,7 @@ def advice(q0, model, found):
     if validate.slope_gap(lambda q: U(q, model), lambda q: grad_U(q, model), q0):
         return ("grad_U is not the gradient of U: print(check_model(model, q0)), of sampling.check,"
                 " to see which entry is wrong")
-    if abs(np.linalg.eigvalsh(found.hessian)[0]) < FLAT * np.linalg.norm(hessian(q0, model)):
+    if abs(np.linalg.eigvalsh(found.hessian)[0]) < 1e-9 * np.linalg.norm(hessian(q0, model)):
         return ("U is nearly flat there, as where a plane separates the labels and the prior is"
                 " very wide: take a narrower prior")
     return ("try another q0, a larger max_iterations or tol, or a narrower prior; if none"
