@@ -237,7 +237,6 @@ def test_the_committed_picture_is_drawn_again_and_all_of_it_can_be_read(script, 
     fig = module.figure(result)
     ours = []
     assert faults(fig, lambda: ours.append(pixels(png(fig)))) == []
-    plt.close(fig)
     if matplotlib.__version__ != DRAWN_BY:
         pytest.skip("others move letters: the pictures are drawn by"
                     f" `pip install matplotlib=={DRAWN_BY}`")

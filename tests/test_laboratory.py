@@ -19,7 +19,7 @@ from reproduce.harness import laboratory_page
 from reproduce.harness.laboratory_page import Control, Laboratory, Panel, Preset, Series, Setting
 from reproduce.harness.papers import PAPERS
 from reproduce.harness.replicates import machine
-from reproduce.harness.style import COLOURS, plt
+from reproduce.harness.style import COLOURS
 
 ROOMS = {author: import_module(f"reproduce.{author}.laboratory") for author in PAPERS}
 paquet, shahbaba, zhang, wang = (ROOMS[each] for each in ("paquet", "shahbaba", "zhang", "wang"))
@@ -424,4 +424,3 @@ def test_each_series_of_a_picture_is_in_its_panel_and_has_its_samplers_colour():
         marker = MarkerStyle(handle.get_marker())
         outline = marker.get_path().transformed(marker.get_transform())
         np.testing.assert_array_equal(dots.get_paths()[0].vertices, outline.vertices)
-    plt.close(fig)

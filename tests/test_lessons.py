@@ -7,7 +7,6 @@ import pytest
 
 from reproduce.harness.mirrors import ROOT
 from reproduce.harness.papers import PAPERS
-from reproduce.harness.style import plt
 
 FOLDERS = [ROOT / "reproduce" / author for author in PAPERS]
 needs = "needs the extra `lessons`: pip install -e '.[lessons]'"
@@ -46,6 +45,5 @@ def test_a_lesson_runs(folder, monkeypatch, capsys):
     pytest.importorskip("arviz", reason=needs)
     monkeypatch.chdir(folder)
     runpy.run_path("lesson.py")
-    plt.close("all")
     printed = capsys.readouterr().out.splitlines()
     assert len(printed) >= 4 and "nan" not in printed[-1]

@@ -12,7 +12,6 @@ from conftest import Given
 from judging import verdicts
 from models.interface import U, metric
 from reproduce import paquet_fig1 as script
-from reproduce.harness.style import plt
 
 LOCAL, EUCLIDEAN, ACCEPTED, ERROR, LOST, IRREVERSIBLE, RETURN, METRICS = range(8)
 
@@ -189,7 +188,6 @@ def test_each_curve_has_the_label_of_its_measure():
              for curve in fig.axes[1].containers}
     assert found == {"jumps in the metric $G(x)$": pytest.approx(1.5),
                      "Euclidean jumps": pytest.approx(2.0)}
-    plt.close("all")
 
 
 @pytest.mark.parametrize(("move", "wanted", "found"), [

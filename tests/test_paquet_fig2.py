@@ -11,7 +11,6 @@ import pytest
 from judging import check_moves, disagreeing, put
 from reproduce import paquet_fig2 as script
 from reproduce.harness.claims import Measured
-from reproduce.harness.style import plt
 
 # The caption of Figure 2, and what Section 5 says of the kernels
 CAPTION = """
@@ -185,4 +184,3 @@ def test_each_point_and_box_of_the_figure_is_in_its_place():
         assert np.mean(middle.get_xdata()) == pytest.approx(k, abs=1e-12)
     assert {(text.get_text(), text.xy[0]) for text in right.texts} == {
         (script.LABELS[p], result.runs[p].seconds.value) for p in script.METHODS}
-    plt.close("all")

@@ -8,7 +8,6 @@ import pytest
 from judging import check_moves, put
 from reproduce.beyond import paquet_fixed_point as script
 from reproduce.harness.claims import Measured
-from reproduce.harness.style import plt
 from reproduce.paquet import trajectories as paths
 from reproduce.paquet.digits import digits_3v5
 
@@ -102,7 +101,6 @@ def test_rejections_are_drawn_in_per_cent():
     assert all(list(curve.get_ydata()) == [100 * f / 20 for f in curve.get_xdata()]
                for curve in curves if len(curve.get_xdata()) == len(script.FEW))
     assert sum(len(curve.get_xdata()) == len(script.FEW) for curve in curves) == 9
-    plt.close("all")
 
 
 BIAS = Measured(0.03, 0.001)

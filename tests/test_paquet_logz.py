@@ -12,7 +12,6 @@ from judging import read_tables, verdicts
 from reproduce.beyond import paquet_logz as script
 from reproduce.harness.claims import UNMADE, Measured
 from reproduce.harness.run import Settings
-from reproduce.harness.style import plt
 from reproduce.paquet.digits import digits_3v5
 from reproduce.paquet.problem import problem
 
@@ -219,4 +218,3 @@ def test_each_point_of_the_figure_is_in_its_place():
     for band, patch in zip((4, 2), right.patches, strict=True):
         box = patch.get_extents().transformed(right.transData.inverted())
         assert (box.y0, box.y1) == pytest.approx((-band, band), rel=1e-9)
-    plt.close("all")

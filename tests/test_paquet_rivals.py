@@ -16,7 +16,6 @@ from models.gp_classification import GPClassification, draw_q, log_ratio
 from reproduce.beyond import paquet_rivals as script
 from reproduce.harness.claims import Measured
 from reproduce.harness.files import Data
-from reproduce.harness.style import plt
 from reproduce.paquet import evidence
 from reproduce.paquet.digits import digits_3v5
 from reproduce.paquet.evidence import Row, average, best, cost, is_trusted, put_together
@@ -445,7 +444,6 @@ def test_each_point_of_the_figure_is_in_its_place():
     # the bridge is cheaper than all others; elsewhere it is the first of equals, or all is void
     assert {(line.get_color(), line.get_marker()) for line in right.lines[:3]} == {how["bridge"]}
     assert right.lines[3].get_marker() == "x"
-    plt.close("all")
 
 
 def test_the_table_shows_what_was_measured():

@@ -8,7 +8,7 @@ from matplotlib.colors import to_rgb
 
 from legible import faults
 from reproduce.harness import style
-from reproduce.harness.style import COLOURS, mathematics, panels, plt, shades
+from reproduce.harness.style import COLOURS, mathematics, panels, shades
 
 # G. M. Machado, M. M. Oliveira, L. A. F. Fernandes (2009), IEEE Transactions on Visualization and
 # Computer Graphics 15(6), severity 1.0: on linear RGB
@@ -73,7 +73,6 @@ def test_a_plain_log_axis_has_all_ticks_that_are_inside():
         style.plain_log(ax.xaxis)
         assert [each.get_text() for each in ax.get_xticklabels()] == wanted.split()
         assert not len(ax.get_xticks(minor=True))
-    plt.close()
 
 
 def test_a_legend_has_every_label_once():
@@ -85,7 +84,6 @@ def test_a_legend_has_every_label_once():
     assert [each.get_text() for each in fig.legends[0].get_texts()] == ["a", "b", "c"]
     colours = [to_rgb(each.get_color()) for each in fig.legends[0].legend_handles]
     assert colours == [to_rgb(each) for each in ("k", "r", "k")]  # of a label the first one
-    plt.close()
 
 
 def test_a_bar_of_a_log_ends_at_two_standard_errors():
@@ -103,7 +101,6 @@ def test_rows_are_labelled_from_top_to_bottom():
     assert places == {"first": 0, r"$\varepsilon$": 1, "third": 2}
     bottom, top = ax.get_ylim()
     assert top < 0 and bottom > 2
-    plt.close()
 
 
 def test_after_so_many_colours_curves_are_dashed_and_their_markers_hollow():
@@ -147,4 +144,3 @@ def test_a_fault_is_seen_and_only_where_it_is(name):
     change, wanted = FAULTS[name]
     change(fig, axes[0])
     assert any(wanted in fault for fault in faults(fig))
-    plt.close(fig)

@@ -258,7 +258,6 @@ def test_the_circles_are_what_other_data_sets_give():
         np.testing.assert_allclose(circles, [
             (tables.product(others, measure, method).value, y - 0.25)
             for y, method in enumerate(ALL) if method in METHODS], rtol=1e-12)
-    plt.close("all")
 
 
 def test_a_circle_beyond_the_axis_is_a_number_at_its_edge():
@@ -268,4 +267,3 @@ def test_a_circle_beyond_the_axis_is_a_number_at_its_edge():
     inside, beyond = ax.lines
     assert inside.get_xydata().tolist() == [[14, 2]] and beyond.get_xydata().tolist() == [[15, 5]]
     assert [text.get_text() for text in ax.texts] == ["20"] and ax.get_xlim() == (1, 15)
-    plt.close("all")

@@ -8,7 +8,6 @@ from reproduce import wang_errata as errata
 from reproduce.harness.claims import failures, judge
 from reproduce.harness.replicates import Experiment
 from reproduce.harness.run import Settings
-from reproduce.harness.style import plt
 from reproduce.wang import identities
 from reproduce.wang.errata import ERRATA, PITFALLS
 from reproduce.wang.printed import ROWS, SOD, STANDARD
@@ -155,7 +154,6 @@ def test_a_run_of_seconds_finds_every_erratum(monkeypatch, tmp_path):
     for e in PITFALLS.values():
         assert found[e.what] == "agrees" and e.says in text
     assert len(errata.figure(result).axes) == 4
-    plt.close("all")
 
 
 def test_a_gibbs_sweep_of_a_pair():

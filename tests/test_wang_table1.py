@@ -137,7 +137,6 @@ def test_a_run_of_seconds(monkeypatch, tmp_path):
     assert failures(judge(table1.CLAIMS, result, "smoke")) == []
     assert len(table1.table(result).splitlines()) > len(ROWS) + len(table1.OTHERS)
     assert len(table1.figure(result).findobj(plt.Axes)) == 12
-    plt.close("all")
 
 
 def test_what_is_no_mode_has_no_width_and_losses_are_in_their_columns(monkeypatch):

@@ -5,7 +5,6 @@ import pytest
 
 from reproduce import wang_table3 as table3
 from reproduce.harness.claims import Measured, judge
-from reproduce.harness.style import plt
 from reproduce.wang.printed import METHODS, NYSTROM, ROWS, SOD, STANDARD, TEMPERED
 from reproduce.wang.tables import CELLS, GAINS, MAIN, update_cost
 from test_wang_table2 import SURE, agreeing, made_up, more, shown  # noqa: F401
@@ -129,7 +128,6 @@ def test_the_figure_has_autocorrelation_times_and_not_their_logs():
         assert others
         for line in others:  # as made up: what the paper has, to a twentieth
             np.testing.assert_allclose(line.get_ydata(), stars.get_ydata(), rtol=0.1)
-    plt.close(fig)
 
 
 def test_what_is_claimed_at_the_shorter_budgets():

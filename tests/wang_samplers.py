@@ -15,7 +15,6 @@ from reproduce import wang_fig1 as fig1
 from reproduce.harness.claims import failures, judge
 from reproduce.harness.replicates import Experiment, to_json
 from reproduce.harness.run import Settings
-from reproduce.harness.style import plt
 from reproduce.wang import chains, prediction
 from reproduce.wang import rivals as room
 from reproduce.wang.chains import clock, samples
@@ -185,7 +184,6 @@ def test_a_run_of_seconds_counts_and_draws(monkeypatch, tmp_path):
     known = {k for k, gap in enumerate(drawn.gap, drawn.first) if gap is not None}
     assert known == {0, *drawn.proposed}
     assert len(fig1.figure(result).axes) == 2
-    plt.close("all")
 
 
 @pytest.mark.parametrize("method", METHODS)
