@@ -142,7 +142,7 @@ def test_the_logs_of_times_are_spread_as_is_said_whatever_the_times(spread):
 
 
 def test_a_kind_is_the_name_and_the_kernels():
-    assert kind_of({"machine": replicates.UNKNOWN}) == "unknown (unknown)"
+    assert kind_of({"machine": {"processor": "EPYC", "blas": "Zen"}}) == "EPYC (Zen)"
     assert kind_of({"machine": {"processor": "EPYC"}}) == "EPYC (unknown)"  # of other programs
 
 

@@ -31,7 +31,6 @@ from reproduce.harness.workers import Killed, call, run_tasks
 
 FIGURES = ROOT / "figures"
 TIMES = {"seconds"}  # the entries of a result that are times, and so never the same twice
-UNKNOWN = {"processor": "unknown", "blas": "unknown", "versions": {}}
 HOUR = 3600.0  # s; a file that has been growing for longer was left behind
 killed = []  # what processes were computing that were killed, in words
 
