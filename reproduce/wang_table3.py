@@ -18,7 +18,7 @@ from algorithms.slice_sampling import slice_sampling
 from algorithms.wang_discretizing_chain_fast import discretizing_chain
 from algorithms.wang_tempered_transitions_fast import tempered_transitions
 from reproduce.harness.claims import Claim, Measured, average, brief, exponential, text_table
-from reproduce.harness.style import COLOURS, MARKERS, legend_below, panels, plain_log
+from reproduce.harness.style import COLOURS, MARKERS, legend_below, log_bar, panels, plain_log
 from reproduce.wang import tables
 from reproduce.wang.chains import UNITS, record
 from reproduce.wang.datasets import problem
@@ -173,9 +173,9 @@ def figure(r):
         for k, (colour, setting) in enumerate(zip(COLOURS, SETTINGS, strict=False)):
             if method == STANDARD and setting not in OWN_SLICES.values():
                 continue
-            ax.plot(np.array(numbers) + 0.15 * (k - 1.5),
-                    [np.exp(r[number][setting][method].tau.value) for number in numbers],
-                    MARKERS[k], ms=4, color=colour, label=setting)
+            middle, ends = log_bar(*np.transpose([r[n][setting][method].tau for n in numbers]))
+            ax.errorbar(np.array(numbers) + 0.15 * (k - 1.5), middle, yerr=ends, fmt=MARKERS[k],
+                        ms=4, lw=0.8, color=colour, label=setting)
         ax.plot(numbers, [ROWS[number].tau[method] for number in numbers], "k*", ms=7,
                 label="paper")
         ax.set(yscale="log", title=method + " (a sweep is the same)" * (method == STANDARD),
@@ -186,7 +186,8 @@ def figure(r):
     for ax in axes[:, 0]:
         ax.set(ylabel="autocorrelation time\nof the log likelihood")
     legend_below(fig, axes[0, 1], ncols=3)
-    fig.suptitle("Table 3: autocorrelation times with the settings that the paper does not state")
+    fig.suptitle("Table 3: autocorrelation times with settings that the paper does not state; bars"
+                 " are 2 standard errors")
     return fig
 
 
