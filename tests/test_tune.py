@@ -43,6 +43,11 @@ def test_a_step_with_a_known_rate_is_found(first, target):
     assert abs(tuned.rate - target) < 0.06
 
 
+def test_a_pilot_goes_on_from_its_last_state_where_the_start_is_x0():
+    tuned = tune(lambda x0, eps, n, rng: exact(x0, eps, n, rng), np.zeros(1), 0.2, rng=None)
+    assert tuned.start == (300.0,)
+
+
 def test_each_block_has_the_same_share_of_the_error():
     tuned = tune(exact_blocks, np.zeros(1), np.zeros(1), eps_theta=3.0, eps_phi=1e-3, rng=None)
     share = np.sqrt(-np.log(0.8) / 2)
