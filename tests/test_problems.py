@@ -15,6 +15,7 @@ from differences import differences
 from models.gp_regression import predict as predict_given
 from models.interface import log_likelihood
 from models.non_centred import NonCentred
+from models.soft_abs import Contracted, SoftAbs
 from sampling import problems
 from sampling.check import check_model
 from sampling.problems import (
@@ -521,6 +522,8 @@ def test_draws_of_the_model_itself_are_theta_and_phi_and_those_of_another_are_re
     for draws in (itself, blocks):
         np.testing.assert_allclose(GROUPED.predict(draws, X, NAMES).probability,
                                    GROUPED.predict(blocks, X, NAMES).probability)
+    for metric in SoftAbs, Contracted:  # the density is the model's
+        GROUPED.predict(itself._replace(model=metric(GROUPED.model, 1.0)), X, NAMES)
     other = GROUPED.predict(found(q)._replace(model=NonCentred(GROUPED.model)), X, NAMES)
     assert np.abs(other.probability - GROUPED.predict(blocks, X, NAMES).probability).max() > 0.01
     names = names_of(itself, GROUPED)
@@ -551,6 +554,8 @@ def test_returns_begin_at_their_own_size_and_are_warned_of_where_their_mean_is_n
     with pytest.warns(RuntimeWarning, match="returns must not be zero, but 1 of .* is"):
         found = volatility(np.append(returns, 0.0))  # a zero has no logarithm
     assert found.start[1][0] == pytest.approx(np.log(np.append(returns, 0.0).std()))
+    with pytest.warns(RuntimeWarning, match="returns must not be zero, but 2 of 6 are, so"):
+        volatility(np.append(returns, [0.0, 0.0]))
     rng = np.random.default_rng(1)
     for mean in (1, -1):
         with pytest.warns(RuntimeWarning, match=r"must have mean 0, but .* more than five"):
