@@ -64,7 +64,7 @@ from models.log_gaussian_cox import LogGaussianCox
 from models.logistic_regression import LogisticRegression
 from models.mixture import gaussian_mixture, mixture_draw
 from models.multinomial_logistic import MultinomialLogistic
-from models.non_centred import NonCentred
+from models.non_centred import NonCentred, energy_of_data, theta_of
 from models.non_centred_gp import NonCentredGP
 from models.soft_abs import SoftAbs
 from models.stochastic_volatility import StochasticVolatility
@@ -586,6 +586,13 @@ def test_what_annotations_cannot_say_is_refused_by_name(model, message):
         validate.model("model", model)
 
 
+@pytest.mark.parametrize("function", [theta_of, energy_of_data])
+def test_coordinates_that_are_not_centred_take_all_their_functions(function, monkeypatch):
+    monkeypatch.delitem(function.implementations, Funnel)
+    with pytest.raises(ValueError, match=rf"^model\.model must have {function.__name__} "):
+        validate.model("model", NonCentred(FUNNEL))
+
+
 @pytest.mark.parametrize("approximation", [
     lambda: NORMAL, lambda: GPSubset.from_model(ISOTROPIC, CASES), lambda: MIXTURE])
 @pytest.mark.parametrize("name", ["discretizing_chain", "tempered_transitions",
@@ -746,6 +753,8 @@ def part(cases):
     *(("HierarchicalLogistic", dict(curvature=BEND * np.array([1.0, bend])),
        f"curvature must be positive semidefinite, but has eigenvalue {-bend / 2:.3g}")
       for bend in (1.0, 2e-8)),
+    ("HierarchicalLogistic", dict(curvature=np.array([np.eye(2), BEND[0], np.eye(2)])),
+     "curvature must be positive semidefinite, but has eigenvalue -0.5"),
     ("HierarchicalLogistic", dict(curvature=BEND * np.array([1.0, 1.0, np.nan])[:, None, None]),
      "curvature must be finite, but 4 of its 12 entries are not"),
     ("HierarchicalLogistic", dict(curvature=np.tile(UPPER[:2, :2], (3, 1, 1))),
