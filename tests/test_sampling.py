@@ -116,6 +116,14 @@ def test_variables_that_are_kept_are_in_their_order(keep):
             np.random.default_rng(1), keep=["a", "b"])
 
 
+def test_a_chain_that_keeps_some_variables_is_that_of_one_call():
+    arguments = dict(theta0=np.zeros(3), phi0=np.zeros(1), model=Funnel.from_size(3), eps_theta=0.1,
+                     eps_phi=0.1, L=2, n=9, keep=[1])
+    found = run(sshmc, **arguments, rng=generator(), chains=1, jobs=1, bars=False)
+    alone = sshmc(**arguments, rng=generator().spawn(1)[0])
+    np.testing.assert_array_equal(found.chains[0].theta, alone.theta)
+
+
 def test_every_sampler_that_is_run_in_pieces_can_be_continued_exactly():
     done = python("-c", PIECES, NUMBA_DISABLE_JIT="1")
     assert len(done.split()) == len(runs.PIECEWISE) + 2
@@ -251,6 +259,13 @@ def test_a_chain_that_came_back_has_moved():
     assert runs.has_moved(np.array([[0.0, 1.0], [0.0, 2.0], [0.0, 1.0]]))
     assert runs.has_moved(np.array([[0.0, 1.0], [0.0, 2.0]]))
     assert not runs.has_moved(np.ones((3, 2)))
+    blocks = SimpleNamespace(theta=np.zeros((20, 2)), phi=np.arange(20.0)[:, np.newaxis])
+    runs.warn(Chains((blocks,), 20, hmc))  # no warning: one block is enough
+
+
+def test_a_bar_counts_what_diverged_in_all_pieces():
+    (part,) = chains_of(np.zeros((1, 100, 1)), energy_error=np.full(100, np.inf)).chains
+    assert str(runs.Tally().after(part, hmc).after(part, hmc)) == "accepted 0.75, diverged 200"
 
 
 def test_a_walk_to_where_u_is_large_is_no_divergence_and_to_where_it_is_infinite_one():
@@ -267,6 +282,7 @@ def test_a_walk_to_where_u_is_large_is_no_divergence_and_to_where_it_is_infinite
 
 @pytest.mark.parametrize("wrong, said", [
     (dict(q0=np.zeros((2, 2)), chains=3), r"q0 must have a row for each of the 3 .*\(2, 2\)"),
+    (dict(q0=np.zeros((3, 2)), chains=2), r"q0 must have a row for each of the 2 .*\(3, 2\)"),
     (dict(q0=[[1, 2], [3]]), "q0 must be"), (dict(eps=-1), "eps must be a finite number"),
     (dict(epsilon=1), "did you mean 'eps'"), (dict(chains=0), "chains must be a whole number"),
     (dict(jobs=[]), "jobs must be"), (dict(sampler=None), "sampler must be a function of algori"),
@@ -286,6 +302,12 @@ def test_a_function_that_returns_no_draws_is_refused():
     with pytest.raises(ValueError, match=r"draws, .* but mixture_draw returns a ndarray"):
         run(mixture_draw, mixture, n=9, rng=generator())
 
+    class Half(NamedTuple):
+        theta: np.ndarray
+
+    with pytest.raises(ValueError, match=r"`theta` and `phi`, .* returns a Half"):
+        run(lambda n, rng: Half(np.zeros((n, 1))), n=9, rng=generator(), jobs=1, bars=False)
+
 
 def test_nuts_goes_on_with_the_step_and_the_mass_of_its_warm_up(capsys):
     arguments = dict(q0=np.ones(2), model=MODEL, n=60, warm_up=150)
@@ -303,7 +325,9 @@ def test_nuts_goes_on_with_the_step_and_the_mass_of_its_warm_up(capsys):
     np.testing.assert_allclose(made.e_bfmi, [c.e_bfmi for c in found.after(10).chains])
     assert found.after(58).chains[0].mass.variances.shape == (2,)
     for name, values in (("tree_depth", found.chains[1].depths), ("lp", -found.chains[1].energies),
-                         ("n_steps", found.chains[1].gradients)):
+                         ("n_steps", found.chains[1].gradients),
+                         ("acceptance_rate", found.chains[1].rates),
+                         ("energy", found.chains[1].total_energies)):
         np.testing.assert_array_equal(found.statistics[name][1], values)
 
 
@@ -335,6 +359,7 @@ SLOW = dict(rates=np.full(20, 1e-22), divergent=np.zeros(20, bool))
 
 @pytest.mark.parametrize("sampler, fields, said", [
     (hmc, STILL, "chain 0 accepted none of its 20 proposals: halve eps; chain 1 accepted none"),
+    (random_walk, STILL, "chain 1 accepted none of its 20 proposals: halve scale"),
     (hmc, LOST, "40 of 40 trajectories diverged: halve eps, or take coordinates .* such as log x"),
     (runs.generalised_rmhmc, STILL, "chain 1 accepted none of its 20 proposals: halve eps"),
     (runs.generalised_rmhmc, LOST, "40 of 40 trajectories diverged: halve eps"),
@@ -412,8 +437,10 @@ def test_a_summary_says_what_to_believe():
     np.testing.assert_allclose(good.mean, [5.0, 0.0], atol=0.2)
     np.testing.assert_allclose(good.sd, [1.0, 3.0], rtol=0.05)
     np.testing.assert_allclose(good.mcse, np.array([1.0, 3.0]) / 4000**0.5, rtol=0.1)
+    apart = x + 3.0 * np.arange(4)[:, np.newaxis, np.newaxis]  # one deviation, of all draws
+    np.testing.assert_allclose(summary(chains_of(apart)).sd, apart.std(axis=(0, 1), ddof=1))
     scale = logistic_regression(x[0], x[0, :, 0] > 5)
-    with pytest.raises(ValueError, match="q of found has 2 variables, and that of problem 3"):
+    with pytest.raises(ValueError, match=r"q of found has 2 variables, and that of problem 3$"):
         summary(chains_of(x), scale)
     named = str(summary(chains_of(x), logistic_regression(x[0, :, :1], x[0, :, 0] > 5)))
     assert re.sub("( intercept| X.:, 0.)? +", " ", named) == re.sub(" +", " ", str(good)) + (
@@ -436,7 +463,7 @@ def test_a_summary_of_many_shows_hyperparameters_and_the_worst_of_the_others():
     made = summary(Chains(tuple(SimpleNamespace(theta=each[:, :19], phi=each[:, 19:], divergences=7)
                                 for each in x), 1000, slice_sampling))
     assert made.divergences == 0
-    assert np.isnan(made.e_bfmi).all()
+    assert np.isnan([made.e_bfmi, made.acceptance]).all()  # of one that proposes nothing
     shown = [line.split()[0] for line in str(made).splitlines()]
     assert shown[1] == "phi[0]" and {"theta[3]", "theta[9]", "theta[17]"} < set(
         shown[2:8])
@@ -456,6 +483,8 @@ def test_a_summary_of_many_shows_hyperparameters_and_the_worst_of_the_others():
 @pytest.mark.parametrize("change, said", [
     (lambda x: x + np.arange(4)[:, np.newaxis, np.newaxis] * [0, 1.0],
      r"R-hat of q\[1\] is 1\.\d+, above 1.01: the chains do not agree"),
+    (lambda x: x[:2] + np.arange(2)[:, np.newaxis, np.newaxis], "the chains do not agree; run"),
+    (lambda x: x[:1] + np.linspace(0, 3, 2000)[:, np.newaxis], "halves of the chain do not agree"),
     (lambda x: x[:, :90], r"q\[\d\], bulk, is \d+, below 400"),
     (lambda x: x[:1], "one chain has no other to be compared with"),
     (lambda x: np.repeat(x[:, ::20], 20, axis=1), r"q\[\d\], tail, is \d+, below 400")])
