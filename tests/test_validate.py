@@ -32,6 +32,18 @@ def test_good_values_come_back_clean():
     assert validate.generator("rng", rng) is rng and validate.instance("m", 1, int, "") == 1
 
 
+def test_labels_of_three_kinds_come_without_advice_for_two():
+    with pytest.raises(ValueError, match=r"only -1 and \+1, but holds \[0\.0, 2\.0\]$"):
+        validate.labels("y", [0, 1, 2], 3)
+
+
+def test_arrays_that_may_be_indices_are_told_apart_by_their_entries():
+    for kind in (bool, np.int64, np.uint8):
+        one, other = np.array([1, 0], kind), np.array([1, 1], kind)
+        assert validate.outline(one) != validate.outline(other) == validate.outline(other.copy())
+    assert validate.outline(np.zeros(2)) == validate.outline(np.ones(2))  # of floats the shape
+
+
 def test_indices_are_all_or_those_given():
     np.testing.assert_array_equal(validate.indices("keep", None, 3), [0, 1, 2])
     np.testing.assert_array_equal(validate.indices("keep", [2, 0], 3), [2, 0])
