@@ -707,6 +707,8 @@ def part(cases):
            (PARTS._replace(R_0=part(CASES[:0]), R_1=LOGISTIC), "it has 0 + 6 cases, and the model"),
            (split_hmc.split_data(CLASSES, numbers(9), 0.5), "its parts are of another: a"
             " MultinomialLogistic of 9 parameters and a MultinomialLogistic"),
+           (split_hmc.split_data(LogisticRegression.from_data(X[:, :1], SIGNS > 0), numbers(2),
+                                 0.5), "its parts ... of 2 parameters and a LogisticRegression"),
            (PARTS._replace(R_1=None), "its parts ... of 3 parameters and a NoneType"),
            (split_hmc.split_data(OTHERS, numbers(3), 0.5), "the gradients of its parts at q0"))),
     ("hmc", dict(M=np.ones(3)), "M must have shape (3, 3), not (3,)"),
@@ -773,6 +775,7 @@ def part(cases):
     ("auxiliary_mixture", dict(model=StochasticVolatility.from_data(np.arange(N))),
      "model must be of a series without zeros, whose logarithms are finite"),
     ("gaussian_mixture", dict(weights=[1.25, -0.25]), "weights must be ... smallest is -0.25"),
+    ("gaussian_mixture", dict(weights=[1.0, 0.0]), "weights must be ... smallest is 0"),
     ("gaussian_mixture", dict(weights=[0.5, 0.25]), "weights must sum to one, not to 0.75"),
     ("gaussian_mixture", dict(covariances=[np.eye(3), -np.eye(3)]),
      "covariances[1] must be positive definite"),

@@ -136,6 +136,7 @@ def test_too_few_weights_have_no_shape():
     assert np.isnan(pareto_k(np.arange(24.0)))  # a tail of four
     assert not np.isnan(pareto_k(np.arange(25.0))) and np.isnan(pareto_k(np.zeros(1000)))
     assert np.isnan(pareto_k([*np.full(1000, -np.inf), 0.0]))
+    assert np.isnan(pareto_k(1e-13 * np.random.default_rng(1).standard_normal(1000)))  # rounding
 
 
 def test_five_draws_from_p_and_two_from_q_are_enough():
