@@ -303,6 +303,17 @@ def test_each_wrong_function_of_a_hierarchical_model_is_named(function, monkeypa
     assert function in {row.function for row in off(model, q)}
 
 
+@pytest.mark.parametrize(("wrong", "compared_with"), [
+    (np.negative, "positive definite"), (np.triu, "its transpose")])
+def test_a_metric_of_phi_that_is_none_is_named(wrong, compared_with, monkeypatch):
+    model, q = ALL["volatility of 5, paper"]
+    implementations = interface.metric_phi.implementations
+    right = implementations[type(model)]
+    monkeypatch.setitem(implementations, type(model), lambda *given: wrong(right(*given)))
+    rows = off(model, q)
+    assert ("metric_phi", compared_with) in {(row.function, row.compared_with) for row in rows}
+
+
 @pytest.mark.parametrize("q, said", [
     (np.zeros((2, 2)), "q must have shape"), ([np.nan, 1.0, 0.0], "q must be finite")])
 def test_what_is_no_point_is_refused(q, said):
