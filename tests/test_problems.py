@@ -586,6 +586,9 @@ def test_draws_without_a_covariance_predict_nothing():
     regression = gp_regression(x, np.sin(5 * x[:, 0]))
     with pytest.raises(ValueError, match="the responses have hardly any noise"):
         regression.predict(found(np.array([[[-40.0, 0.0, 0.0]]])), X[:, :1])
+    with pytest.raises(ValueError, match=r"^fit must have parameters whose covariance"):
+        regression.predict_by_fit(problems.RegressionFit(np.array([-40.0, 0.0, 0.0]), -np.inf),
+                                  X[:, :1])
     fit = regression.fit()
     other = gp_regression(x, np.cos(9 * x[:, 0]))
     with pytest.raises(ValueError, match="fit must be of this problem, but its log_Z"):
