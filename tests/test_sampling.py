@@ -320,6 +320,9 @@ def test_nuts_goes_on_with_the_step_and_the_mass_of_its_warm_up(capsys):
             np.testing.assert_array_equal(getattr(ours, field), getattr(alone, field))
         np.testing.assert_array_equal(ours.mass.variances, alone.mass.variances)
         assert ours.counts.gradient > alone.counts.gradient
+    one = run(nuts, **arguments | dict(n=1), rng=generator(), chains=1, jobs=1, bars=False)
+    alone = nuts(**arguments | dict(n=1), rng=generator().spawn(1)[0])
+    assert one.chains[0].counts == alone.counts  # of a single piece
     made = summary(found.after(10))
     np.testing.assert_allclose(made.acceptance, [c.rates[10:].mean() for c in found.chains])
     np.testing.assert_allclose(made.e_bfmi, [c.e_bfmi for c in found.after(10).chains])
@@ -390,6 +393,10 @@ def test_a_run_that_goes_nowhere_says_so_once():
         run(hmc, np.ones(2), MODEL, eps=500.0, L=1, n=20, rng=generator(), chains=2, jobs=1,
             bars=False)
     assert len(caught) == 1 and caught[0].filename == __file__
+    with pytest.warns(RuntimeWarning, match="accepted none of its 20") as caught:  # in one piece
+        run(sshmc, np.ones(3), np.ones(1), Funnel.from_size(3), 500.0, 500.0, 1, 20, generator(),
+            keep=[0], chains=2, jobs=1, bars=False)
+    assert len(caught) == 1
 
 
 def chains_of(draws, **fields):
@@ -464,6 +471,7 @@ def test_a_summary_of_many_shows_hyperparameters_and_the_worst_of_the_others():
                                 for each in x), 1000, slice_sampling))
     assert made.divergences == 0
     assert np.isnan([made.e_bfmi, made.acceptance]).all()  # of one that proposes nothing
+    assert "acceptance rates -, -, -, -; divergences 0; E-BFMI -, -, -, -" in str(made)
     shown = [line.split()[0] for line in str(made).splitlines()]
     assert shown[1] == "phi[0]" and {"theta[3]", "theta[9]", "theta[17]"} < set(
         shown[2:8])
@@ -472,6 +480,7 @@ def test_a_summary_of_many_shows_hyperparameters_and_the_worst_of_the_others():
     # of what has no hyperparameters, the first two
     shown = str(summary(chains_of(x))).splitlines()
     assert [line.split()[0] for line in shown[1:3]] == ["q[0]", "q[1]"] and "others of" in shown[9]
+    assert "q[11] " in (twelve := str(summary(chains_of(x[:, :, :12])))) and "others" not in twelve
     problem = counts_on_a_grid(np.ones((4, 4)))  # q of NonCentred
     shown = str(summary(chains_of(x[:, :, :18]), problem)).splitlines()
     assert [line.split("  ")[0] for line in shown[1:3]] == ["q[16] log sigma^2", "q[17] log beta"]
@@ -510,6 +519,7 @@ def test_a_summary_counts_divergences_and_low_energy_changes():
     assert "E-BFMI of chain 0 is 0.029, below 0.3" in summary(Chains(low, 1000, hmc)).doubts[0]
     made = summary(Chains((*chains_of(x[:2]).chains, *low[2:]), 1000, hmc))  # the first low one
     assert "E-BFMI of chain 2 is 0.029, below 0.3" in made.doubts[0]
+    assert summary(chains_of(x[:, :10])).doubts
     for wrong, said in (((chains_of(x[:, :9]),), "at least 10 draws of each chain, not 9"),
                         ((x,), "found must be the Chains .* gave back, not a ndarray"),
                         ((chains_of(x), x), "problem must be one of sampling.problems")):
@@ -633,7 +643,8 @@ def test_a_global_variable_that_changed_after_it_was_compiled_is_told(monkeypatc
 
     call()
     monkeypatch.setattr(sys.modules[__name__], "LEVEL", 7.0)
-    for again in (call, lambda: check_model(Level(1.0), np.zeros(2))):
+    for again in (call, lambda: run(slice_sampling, np.zeros(2), Level(1.0), 2.0, 20, generator()),
+                  lambda: check_model(Level(1.0), np.zeros(2))):
         with pytest.raises(ValueError, match=r"^U of Level gives 1.0 compiled, but 49.0 by its so"
                                              ".* since it was compiled, or it draws random"):
             again()
