@@ -240,7 +240,7 @@ ais = public(check_ais)(ais)
 
 
 def last_step(y, q):
-    """Return the least last step in beta at which AIS from q has weights of infinite variance.
+    """Return a last step in beta from which AIS from q has weights of infinite variance.
 
     y : (N,)             labels
     q : EP's result      with the mean mu and the sites tau and nu

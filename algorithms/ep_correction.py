@@ -100,7 +100,7 @@ def check_second_order(ep, y, order=4):
 @public(check_second_order)
 @njit
 def second_order(ep, y, order):
-    """Return log R, to be added to EP's log Z; order * N^2 operations.
+    """Return log R, to add to EP's log Z; 5 (order - 2) N^2 / 2 operations.
 
     Opper, Paquet and Winther (2013); see the derivation above.
 

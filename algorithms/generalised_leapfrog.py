@@ -297,7 +297,7 @@ def dH_dp(L, p):
 
 @njit
 def dH_dx_of_tensors(here, p):
-    """Evaluate the gradient with the d matrices dG_n: d^3 operations."""
+    """Evaluate the gradient with the d matrices dG_n: 2 d^3 operations."""
     w = dH_dp(here.L, p)
     gradient = here.drift.copy()
     for n in range(p.size):

@@ -81,8 +81,8 @@ def orthant(K, nodes):
 
     K     : (n, n)     symmetric positive semi-definite; any covariance C that is positive definite
                        is I + K after a division by its smallest eigenvalue, which changes no sign
-    nodes : int from 1 to 100   of each of the n // 2 - 1 nested quadratures: 16 give log P to 1e-6
-                       at n = 8 and elements of K up to 3e4.  n <= 3 needs none
+    nodes : int from 1 to 100   of each of the n // 2 - 1 nested quadratures: 16 give P to 2e-9 at
+                       n = 8 and elements of K up to 3e4.  n <= 3 needs none
 
     Returns a float.  n! / 2^(n/2) nodes^(n/2 - 1) evaluations of an arcsin, for even n: 10^7 for
     n = 8, 10^10 for n = 10.  Raises ValueError, naming the argument, for anything else.

@@ -29,8 +29,8 @@ to leading order.  On the way back eps is in effect -eps, and the same errors co
 (-1)^(f+1): for odd f they add, for even f they cancel.  The error of the return is of order
 eps^(f+1) for odd f and eps^(f+2) for even f: 5 is of the order of 4.
 
-For this model A = -diag(w o dg) G^-1 with w = G^-1 p.  Its eigenvalues are those of the symmetric
-C' diag(w o dg) C with G^-1 = C C', so every further iteration multiplies the error by at most
+For this model A = -diag(w o dg) G^-1 with w = G^-1 p.  Its eigenvalues are those of
+-C' diag(w o dg) C with G^-1 = C C', so every further iteration multiplies the error by at most
 c = (eps/2) max |eigenvalue|, asymptotically; for c > 1 the loops need not converge at all.
 """
 

@@ -8,7 +8,7 @@ In words    It proposes the present state plus normal noise, and moves there if 
             square root of the number of steps.
 Paper       N. Metropolis et al. (1953), J. Chem. Phys. 21, 1087-1092; the baseline of Figure 1 of
             Shahbaba et al. (2014), "Split Hamiltonian Monte Carlo".
-Mirror      random_walk_step, line by line (as in Neal 2011, Section 5.3.1).
+Mirror      random_walk_step, line by line (as in Neal 2011, Section 5.3.3).
 Own lines   random_walk_step: U(q*) and the error have names of their own, since the chain keeps the
             one, so as not to compute it twice, and records the other.
 

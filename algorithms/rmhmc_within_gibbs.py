@@ -198,7 +198,7 @@ class Counts(NamedTuple):
 
     gradient_theta: int  # of the gradient of H with respect to a part's position
     gradient_phi: int
-    factor_theta: int  # metrics factorised
+    factor_theta: int  # metrics whose factors were asked for
     factor_phi: int
 
 
@@ -304,7 +304,7 @@ def phi_geometry(phi, L, block):
 class GroupGeometry(NamedTuple):
     """As Geometry of algorithms/generalised_leapfrog.py, for one group of a logistic regression.
 
-    dG_k = sum_j c_j y_j x_jk x_j x_j', so that w'dG_k w = sum_j c_j (x_j'w)^2 y_j x_jk: 2 N d
+    dG_k = sum_j c_j y_j x_jk x_j x_j', so that w'dG_k w = sum_j c_j (x_j'w)^2 y_j x_jk: 4 N d
     operations for all k, with N cases and d weights, and no array of d^3 numbers.
     """
 
@@ -312,7 +312,7 @@ class GroupGeometry(NamedTuple):
     log_det_G: float
     L: np.ndarray  # (d, d)
     drift: np.ndarray  # (d,)
-    c: np.ndarray  # (N,) or more: third derivatives of the likelihood of the cases
+    c: np.ndarray  # (N,) or more: third derivatives of the cases' energies
     given: GroupGivenV
 
 

@@ -126,7 +126,7 @@ class Counts(NamedTuple):
     """What was done over a whole run."""
 
     density: int  # evaluations of U of the model
-    approximations: np.ndarray  # (layers,) evaluations of U of each approximation; () for none
+    approximations: np.ndarray  # (layers,) evaluations of U of each approximation; (0,) for none
     cache_hits: int  # energies of the model that were needed again and not evaluated
     widths: int  # by which intervals were stepped out, over all densities
     shrinkages: int  # points outside of the slice, over all densities

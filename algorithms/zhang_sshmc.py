@@ -37,14 +37,14 @@ Section 4.2
     theirs  "ABLA is actually not a discretized simulation" of H, for example if eps_1 = 2 eps_2
     ours    it is of order 2 if H_1 and H_2 advance by the same time, as in Algorithm 1; it is not
             in that example, nor with the two leapfrogs for H_1 of Section 5.1
-    why     the three leapfrogs are a symmetric splitting of H
+    why     the three leapfrogs are a symmetric splitting of the flow of H
     test    test_section_4_2_algorithm_1_tends_to_the_flow_of_H
 Section 4.3
-    theirs  if the last two terms of (7) and (10) "are omitted from SSHMC and the Hamiltonians", "we
-            obtain HMC within Gibbs"
-    ours    only the leapfrogs are those of HMC within Gibbs, which draws momenta and tests for
-            each block
-    why     neither block then keeps H: however small the step, Algorithm 1 would reject
+    theirs  if the last two terms of (7) and (10) "are omitted from SSHMC and the Hamiltonians for
+            pi(theta|phi), then we obtain HMC within Gibbs"
+    ours    so it is if each block has its own momenta and test, by its own Hamiltonian
+    why     with Algorithm 1's one test, by H, neither block keeps H: however small the step, it
+            would reject
     test    test_section_4_3_without_the_auxiliary_potentials
 Section 4.1
     theirs  pi(theta, phi) = log p(theta, phi | D)

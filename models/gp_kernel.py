@@ -31,7 +31,7 @@ HUGE = 1e300  # the largest 1 / rho^2: times a distance of 0 it is still 0
 
 
 class Kernel(NamedTuple):
-    """The matrix, of which it is for, and memory for a change of one length."""
+    """The matrix, its lengths, and memory for a change of one length."""
 
     E: np.ndarray  # (n, m)
     lengths: np.ndarray  # (h,) log lengths that E is for; nan if none

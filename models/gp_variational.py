@@ -8,7 +8,7 @@ Source      M. K. Titsias (2009), "Variational learning of inducing variables in
 It is Nystrom's approximation (models/gp_nystrom.py) less a term that is never negative, and with
 it never above log N(y | 0, C): where the columns explain little of K, it makes the noise large
 instead of the posterior wrong.  trace K = n (c^2 + eta^2) and trace Q = trace B'B, which Nystrom's
-approximation has: n + m operations more than that.  With all cases it is the posterior, up to the
+approximation has: m operations more than that.  With all cases it is the posterior, up to the
 jitter, as that is.
 
 Departures  none.  Titsias maximises the bound over inducing points and hyperparameters; here it is
@@ -51,7 +51,7 @@ class GPVariational(NamedTuple):
         """Make the bound for `model` with inducing points at the cases `index`.
 
         model : GPRegression       index : (m,) whole numbers from 0 to n - 1, each at most once
-        jitter : float >= 0        added to the diagonal of K^(m,m), relative to trace / m
+        jitter : float in [0, 1]   added to the diagonal of K^(m,m), relative to trace / m
 
         Raises ValueError, naming the argument, for anything else.
         """

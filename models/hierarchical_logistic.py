@@ -316,7 +316,7 @@ def check_information(theta, model):
 @public(check_information)
 @njit
 def information(theta, model):
-    """Fisher information of each group at theta, the Hessian of its likelihood.
+    """Fisher information of each group at theta, the Hessian of its energy.
 
     theta : (n,) weights of all groups    model : HierarchicalLogistic    -> (groups, p, p)
     Raises ValueError, naming the argument, for anything else.

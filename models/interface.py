@@ -209,7 +209,7 @@ def precompute_theta(theta, model):
 
 @dispatch(arg=2)
 def U_theta(theta, Phi, model):
-    """-log p(y | theta) - log p(theta | phi), every term that depends on phi included -> float."""
+    """-log p(y, theta | phi), every term that depends on phi included -> float."""
 
 
 @dispatch(arg=2)
@@ -224,7 +224,7 @@ def U_prior(phi, model):
 
 @dispatch(arg=2)
 def U_phi(Phi, Theta, model):
-    """-log p(theta | phi) - log p(phi), up to a constant -> float."""
+    """-log p(y, theta, phi), up to terms without phi -> float."""
 
 
 @dispatch(arg=2)
@@ -309,9 +309,8 @@ def add_grad_auxiliary_phi(g, theta, r_phi, model):
 def grad_U2(Phi, Theta, r_theta, model):
     """Gradient of Zhang and Sutton's (10), U_2, with respect to phi.  (h,).
 
-    U_2 is U_phi, minus the logs of p(theta | phi) and p(phi), plus auxiliary_theta, A(r_theta |
-    phi) + log |M_theta| / 2.  The sign of the last is not the printed one: see
-    algorithms/zhang_sshmc.py.
+    U_2 is U_phi plus auxiliary_theta, A(r_theta | phi) + log |M_theta| / 2.  The sign of the last
+    is not the printed one: see algorithms/zhang_sshmc.py.
     """
 
 

@@ -277,7 +277,7 @@ def traces(Phi, model, second):
     """Return phi, tr B, tr B^2, tr C, tr B C and tr B^3; the last three if asked for.  (7,).
 
     B = L^-1 dS L^-T and C, the same of the second derivative along log beta, have the traces of
-    Sigma^-1 dS and so on.  Where they are known they are looked up: each takes n^3.
+    Sigma^-1 dS and so on.  Where they are known they are looked up: each takes n^3 / 43.
     """
     memory, phi, row = model.memory, Phi.phi, -1
     for k in range(REMEMBERED):

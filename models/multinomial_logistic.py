@@ -149,7 +149,7 @@ multinomial_grad_U = grad_U.register(MultinomialLogistic)(logistic_grad_U.py_fun
 
 @hessian.register(MultinomialLogistic)
 def multinomial_hessian(theta, model):
-    """Blocks X' diag(P_k (1{k = l} - P_l)) X, and the prior's diagonal; n d^2 operations."""
+    """Blocks X' diag(P_k (1{k = l} - P_l)) X, and the prior's diagonal; 2 n d^2 operations."""
     width, K = model.X.shape[1], model.K
     P = model.X @ theta.reshape(width, K)
     for i in range(P.shape[0]):

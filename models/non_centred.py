@@ -156,7 +156,7 @@ def volatility_data(theta, phi, model):
 
 @pulled_back.register(StochasticVolatility)
 def volatility_pulled_back(z, phi, model):
-    """The recursion backwards: l_T = g_T, l_t = g_t + phi l_{t+1}, T_z'g = sigma l."""
+    """The recursion backwards: l_T = g_T, l_t = g_t + phi l_{t+1}; T_z'g is l times deviations."""
     C, sigma, n = coefficients(phi), np.exp(phi[1]), z.size
     x = volatility_theta(z, phi, model)
     share = shares(x, phi, model)

@@ -48,7 +48,7 @@ from models.interface import U, grad_U, hessian, hessian_gradient, metric, metri
 from models.jit import njit
 from models.linalg import eigh
 
-SMALL = 1e-2  # the series of g' has a relative error of 1e-12 there, coth z - z / sinh^2 z the same
+SMALL = 1e-2  # coth z - z / sinh^2 z has a relative error of 1e-12 there, the series of 3e-15
 NEAR = 1e-2  # eigenvalues times alpha so near to each other count as confluent
 
 

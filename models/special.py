@@ -39,9 +39,9 @@ class Probit(NamedTuple):
     """log Phi and its derivatives at each element of z; all arrays have z's shape, (n,)."""
 
     log_Phi: np.ndarray
-    h: np.ndarray  # first derivative, > 0
-    lam: np.ndarray  # minus the second derivative, in [0, 1)
-    kappa: np.ndarray  # minus the third derivative, < 0
+    h: np.ndarray  # first derivative, >= 0
+    lam: np.ndarray  # minus the second derivative, in [0, 1]
+    kappa: np.ndarray  # minus the third derivative, <= 0
     slope: np.ndarray  # kappa / lam, finite even where lam is 0
 
 

@@ -204,7 +204,7 @@ def empty_blocks(d):
 def fill_blocks(c, A):
     """Overwrite the blocks A by those of the covariance c(p, q), (d, d) and symmetric, at lags.
 
-    n^2 / 8 entries are made of the n = d^2 numbers of c, where the whole matrix has n^2.  Memory
+    n^2 / 16 entries are made of the d^2 numbers of c, where the whole matrix has n^2.  Memory
     that is used again saves more than the arithmetic takes: new pages cost twice as much.
     """
     d = c.shape[0]

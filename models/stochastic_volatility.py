@@ -568,7 +568,7 @@ def metric_phi(Phi, Theta, model):
 
 @interface.metric_gradient_phi.register(StochasticVolatility)
 def metric_gradient_phi(Phi, Theta, model):
-    """d phi / d alpha is 1 - phi^2."""
+    """Return the derivatives of metric_phi; d phi / d alpha is 1 - phi^2."""
     C, n = Phi.C, model.log_squares.size
     D = np.zeros((3, 3, 3))
     D[0, 0, 0] = model.beta_rate * np.exp(Phi.phi[0])

@@ -5,7 +5,7 @@
 A sampler looks at a gradient in one direction only; with a wrong one it accepts little, or is slow.
 Here the functions that a model registers (models/interface.py) are compared, at q and at two points
 near it, with central differences of what they are derivatives of, or with what they must equal.
-Not compared are case_entropy, select_cases and the fisher_ functions.
+Not compared are case_entropy, select_cases, the fisher_ functions, and U with U_theta and U_prior.
 """
 
 from typing import NamedTuple
@@ -60,7 +60,7 @@ class Row(NamedTuple):
     where: str  # the entry that is most off
     found: float  # there
     expected: float
-    error: float  # relative to the largest entry expected
+    error: float  # relative to the largest entry of both
     note: str = ""  # what is wrong beside the number
 
     @property

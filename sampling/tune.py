@@ -37,7 +37,7 @@ class Tuned(NamedTuple):
 
     steps: dict  # {"eps": float}, or {"eps_theta": float, "eps_phi": float}
     start: tuple  # the last state of the pilot, (q,) or (theta, phi)
-    rate: float  # mean acceptance probability in the last half of the pilot
+    rate: float  # mean acceptance probability, last half of the last stage
 
 
 def tune(sampler, *arguments, target=0.8, **named):

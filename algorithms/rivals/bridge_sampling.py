@@ -75,7 +75,7 @@ def iterate_bridge(at_target, at_proposal, tau, tol, max_iterations):
     max_iterations : int >= 1
 
     The map of log r is a contraction: whatever the guess, there is one limit.  W and V, (n_2,) and
-    (n_1,), are those of the last r but one.
+    (n_1,), over their means, are those of the last r but one.
     """
     # 1   s_1 <- n_1 / (n_1 + n_2);  s_2 <- n_2 / (n_1 + n_2)
     #     theirs  s_1 = n_1 / (n_1 + n_2), for independent draws

@@ -167,7 +167,7 @@ def dragging(q0, model, slow, fast, factor, n, rng, n_steps, sweeps, w, max_widt
     n          : int >= 1               iterations
     rng        : Generator              advanced, per iteration, as by dragging_step and by the
                                         slice updates
-    n_steps    : int >= 1               energies that are averaged in a dragging step; default 20
+    n_steps    : int >= 1               energy differences that are averaged in a step; default 20
     sweeps     : int >= 0               sweeps of slice sampling over the fast variables after it;
                                         default 1
     w          : float > 0 or (d,)      of a fast variable: the standard deviation of its Metropolis

@@ -18,7 +18,7 @@ Own lines   fitted_walk_step: U(q*) and the error have names of their own, since
 
 The covariance is fitted by `pilot` or by the Hessian at a mode, and then fixed: the chain is that
 of a Metropolis algorithm, and none of its states has a share in it.  With the covariance 2.38^2 / d
-times that of the density, a quarter to two fifths of the proposals are accepted.
+times that of the density, 23 to 44 % of the proposals are accepted.
 
 Notation
 --------
@@ -167,7 +167,7 @@ def pilot(q0, model, n, rng, rounds=4, scale=0.1):
     The density's standard deviations should be well above 1e-3, the root of eps in the covariance.
 
     Raises ValueError, naming the argument, for anything else, and warns if the last round accepts
-    less than a hundredth of its proposals, or more than nine tenths.
+    less than a hundredth of its proposals or, of several rounds, more than nine tenths.
     """
     q, n, rng, rounds, scale = check_pilot(q0, model, n, rng, rounds, scale)
     accepted, density = np.empty(rounds), 0

@@ -188,8 +188,8 @@ def polya_gamma_gibbs(theta0, phi0, model, draw, n, rng, w=WIDTH, max_widths=10,
     ----------
     theta0, phi0 : (d,), (1,) float64     where the weights and phi start; not modified
     model        : HierarchicalLogistic
-    draw         : callable               draw(m, rng) returns a draw of PG(1, m_c) for each of the
-                                          N entries of m, an array of positive numbers
+    draw         : callable               draw(m, rng) returns positive numbers, draws of PG(1, m_c)
+                                          for each of the N entries of m
     n            : int >= 1               transitions
     rng          : Generator              advanced, per transition, as by polya_gamma_step
     w            : float > 0              width of a slice of gamma; default WIDTH

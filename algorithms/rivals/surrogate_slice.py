@@ -12,7 +12,7 @@ Mirror      surrogate_update, line by line.
 
 Given surrogate data g, the latent values with normal noise added, x is normal; in coordinates eta
 that are N(0, I) given g the hyperparameters move freely, and x moves with them as the data let it.
-The noise says how much: none, and x stands still; without end, and eta is as before there are data.
+Without noise x would stand still; with infinite noise it would move as without data.
 The noise of a count is the inverse of its information on x, 1 / (m e^x).
 
 The moves of x itself are those of elliptical slice sampling, algorithms/rivals/elliptical_slice.py.

@@ -3,8 +3,9 @@
 Ours, not the paper's.  The paper asks for a better integrator and gives all methods unit masses.
 A reader asks what to use: so here is HMC whose mass is J, the Hessian at the mode, which the normal
 split needs anyway; both splits in the coordinates in which J is the identity; and our NUTS with a
-diagonal mass and with a dense one.  All have the same tuning effort, pilot chains with 16 settings,
-of which the best is run again, and the printed one whatever its pilot says.
+diagonal mass and with a dense one.  All have pilot chains with 16 settings of eps
+and L, of which the best is run again, and the printed one whatever its pilot says.  The data split
+keeps the paper's inner steps, which are chosen for unit masses.
 
 Run     python reproduce/beyond/shahbaba_rivals.py [--budget smoke|short|paper]
         Short has pilots of 20 effective draws and chains of 75 instead of 500; smoke has two

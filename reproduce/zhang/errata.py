@@ -84,8 +84,8 @@ ERRATA = {
                    "error at eps = .025 / at .05; with 2 leapfrogs for H_1", "1", 0.9, 1.1,
                    "an error that stays, up to a tenth", "\"ABLA is actually not a discretized"
                    " simulation\" of H: so it is in the sentence's example, \"eps_1 = 2 eps_2\","
-                   " but the three leapfrogs of Algorithm 1 are a symmetric splitting of H: order"
-                   " 2, a ratio of 1/4"),
+                   " but the three leapfrogs of Algorithm 1 split the flow of H symmetrically:"
+                   " order 2, a ratio of 1/4"),
 }
 NOTATION = [("Z10", "5.2", "N(w_i | 0, v I) and Exp(v | lambda) behind prod_i prod_j",
              "outside of what they do not depend on, as in (4); gamma = log v has a Jacobian"),
