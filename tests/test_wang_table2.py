@@ -181,3 +181,12 @@ def test_an_order_must_hold_in_every_setting():
     for by in COSTS:
         result[10]["sweep, w = 1, limit 10"][NYSTROM].gain[by] = Measured(-9.0, SURE)
     assert verdicts(result)[TEN] == "not specified"
+
+
+def test_the_figure_has_gains_in_cpu_time():
+    result = shown()
+    for ax, method in zip(table2.figure(result).axes, (SOD, NYSTROM, TEMPERED), strict=True):
+        assert ax.get_title() == method
+        for bars, setting in zip(ax.containers, SETTINGS, strict=True):
+            assert bars.lines[0].get_ydata()[0] == pytest.approx(
+                np.exp(result[1][setting][method].gain["seconds"].value))
