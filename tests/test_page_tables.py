@@ -221,7 +221,7 @@ shahbaba_multinomial 0 1: data=StatLog; method=normal; f=0.2; M=2; w_1 / w=0.50;
 shahbaba_multinomial 1 0: data=StatLog; method=HMC; 0.4=0.99; 0.45=0.91; 0.5=0.83; 0.55=0.75;
     0.6=0.67; 0.65=0.59; 0.7=0.50; 0.75=0.42; 0.8=0.34; 0.85=0.26; 0.9=0.18; 0.95=0.10; taken=0.6;
     gradients=20000
-shahbaba_rivals 0 6: data=Simulated; row=HMC, M = J; eps, L=0.5, 4; rate=0.80; gradients=1e+05;
+shahbaba_rivals 0 6: data=Simulated; row=HMC, M = J; eps, L, M=0.5, 4; rate=0.80; gradients=1e+05;
     R-hat=1.002; bulk=900; tail=800; E-BFMI=0.90; halves=2.0; per 1000 gradients=49.8 (2.5); per
     second=148.4 (7.4); by tau=135.3 (6.8); by tau_beta=368 (18); set-up=50
 wang_m 0 0: row=1; method=SOD; columns=random; m=9; m / n=0.03; accepted=0.400; evaluations a
