@@ -323,8 +323,7 @@ CHANGES = (  # row, key, value, and which claims of the data set differ
        f"log(ESS per gradient by {what}, {ratio}") for what in ("tau", "tau_beta")
       for row, value, ratio in (("HMC", -4.0, "the better split / HMC), unit masses"),
                                 ("data", -2.5, f"{rivals.MASS} / the better split)"),
-                                (SPLIT, -3.5, f"{SPLIT} / {rivals.MASS})"),
-                                (rivals.SPLITS[1], -3.5, f"{rivals.SPLITS[1]} / {rivals.MASS})"))],
+                                (SPLIT, -3.5, f"{SPLIT} / {rivals.MASS})"))],
     ("data", "per second", Measured(5.5, 0.05),
      f"log(ESS per second, {rivals.MASS} / the better split)"),
     # 1000 (e^6 - e^4.5) gradients are saved, with an error of 7 %; one in a hundred is 3134

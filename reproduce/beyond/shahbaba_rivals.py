@@ -177,7 +177,7 @@ ORDERS = (  # what, ours or the paper's, rows that are ahead, of which others, p
      "the mass takes the scales out of the problem, a split some of them"),
     (f"{SPLITS[0]} / {MASS})", "ours", SPLITS[:1], [MASS], BY,
      "with the same mass, the paper's split of the normal part"),
-    (f"{SPLITS[1]} / {MASS})", "ours", SPLITS[1:], [MASS], BY,
+    (f"{SPLITS[1]} / {MASS})", "ours", SPLITS[1:], [MASS], ["gradient"],
      "with the same mass, as a reader's runs with two inner steps; before them we expected the"
      " opposite"),
     (f"{MASS} / NUTS, dense)", "ours", [MASS], ["NUTS, dense"], ["gradient"],
