@@ -162,8 +162,8 @@ def figure(r):
     fig, (above, below) = panels(2, 1, 8.2, height_ratios=(1, 2.9))
     cells = impossible()
     above.axis("off")
-    above.set_title(f"{len(cells)} of the {len(PRODUCTS)} products of Tables 1 and 2 cannot be"
-                    " those of their factors, however these were rounded")
+    above.set_title(f"{len(cells)} of the {len(PRODUCTS)} products of Tables 1 and 2 are not those"
+                    " of their factors, with g as Section 3.3 has it")
     shown = above.table([*map(list, cells)], loc="center", cellLoc="left", colLoc="left",
                         colLabels=("", "printed", "of the printed factors", "rounding allows"),
                         colWidths=(0.28, 0.12, 0.38, 0.22), bbox=(0, 0, 1, 1),
