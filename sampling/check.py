@@ -5,7 +5,8 @@
 A sampler looks at a gradient in one direction only; with a wrong one it accepts little, or is slow.
 Here the functions that a model registers (models/interface.py) are compared, at q and at two points
 near it, with central differences of what they are derivatives of, or with what they must equal.
-Not compared are case_entropy, select_cases, the fisher_ functions, and U with U_theta and U_prior.
+Not compared are case_entropy, select_cases, the fisher_ functions, and a log_likelihood without
+log_likelihood_of.
 """
 
 from typing import NamedTuple
@@ -272,6 +273,9 @@ def check_blocks(q, model, rng):
         Phi = precompute_phi(phi, model)
         return U_phi(Phi, Theta, model) + auxiliary_theta(z_theta, Phi, model)
 
+    def joint(q):
+        return U_theta(q[:n], precompute_phi(q[n:], model), model) + U_prior(q[n:], model)
+
     yield compare("U_theta", "U_phi - U_prior: the rest has no phi", differences(
         likelihood, phi, np.zeros(h)), np.zeros(h), scale=1 + np.abs(gradient).max())
     for function, x, energy, found in (
@@ -303,6 +307,9 @@ def check_blocks(q, model, rng):
         yield from check_symmetric("metric_phi", G)
         yield check_definite("metric_phi", G)
     if has(model, U):
+        moved = q + 1e-3 * np.maximum(np.abs(q), 1.0) * rng.standard_normal(q.size)
+        yield compare("U", "U_theta + U_prior, but for a constant",
+                      U(moved, model) - U(q, model), joint(moved) - joint(q), scale=1e-3)
         yield from check_plain(q, model, rng)
 
 

@@ -303,6 +303,18 @@ def test_each_wrong_function_of_a_hierarchical_model_is_named(function, monkeypa
     assert function in {row.function for row in off(model, q)}
 
 
+@pytest.mark.parametrize("part", [slice(0, 5), slice(5, 8)])  # of theta, of phi
+def test_a_joint_density_that_is_another_than_its_parts_is_named(part, monkeypatch):
+    model, q = ALL["volatility of 5, paper"]
+    U, grad_U = interface.U.implementations, interface.grad_U.implementations
+    right, right_gradient = U[type(model)], grad_U[type(model)]
+    monkeypatch.setitem(U, type(model), lambda q, m: right(q, m) + 0.01 * q[part].sum())
+    monkeypatch.setitem(grad_U, type(model), lambda q, m: (
+        right_gradient(q, m) + 0.01 * np.isin(np.arange(8), np.arange(8)[part])))
+    assert [row.compared_with for row in off(model, q)] == [
+        "U_theta + U_prior, but for a constant"]
+
+
 @pytest.mark.parametrize(("wrong", "compared_with"), [
     (np.negative, "positive definite"), (np.triu, "its transpose")])
 def test_a_metric_of_phi_that_is_none_is_named(wrong, compared_with, monkeypatch):
