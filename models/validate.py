@@ -20,6 +20,7 @@ from models.interface import (
     GivenPhi,
     GivenTheta,
     U,
+    U_and_grad_U,
     U_phi,
     U_theta,
     grad_U,
@@ -399,7 +400,7 @@ def state(name, value, model, gradient=False, matrix=None):
     what is no (d, d) array of float64 there.
     """
     value, kind = array(name, value, (dimension(model),)), class_name(type(model))
-    rehearse(name, value, model, U, grad_U)
+    rehearse(name, value, model, U, grad_U, U_and_grad_U)
     energy = evaluate(f"U of {kind}", U, value, model)
     for found in () if is_ours(model) else list_returned(U.implementations.get(type(model))):
         if isinstance(found, types.Optional):
@@ -434,6 +435,16 @@ def state(name, value, model, gradient=False, matrix=None):
             if not (slope == first).all():
                 raise ValueError(f"grad_U of {kind} must return a new array at each call, but"
                                  " writes into what it returned before: return a copy of it")
+    if gradient and type(model) in U_and_grad_U.implementations and not is_ours(model):
+        both = evaluate(f"U_and_grad_U of {kind}", U_and_grad_U, value, model)
+        slope = grad_U(value, model)
+        if not (isinstance(both, tuple) and len(both) == 2
+                and [np.asarray(each).dtype for each in both] == 2 * [value.dtype]
+                and [np.shape(each) for each in both] == [(), value.shape]
+                and np.allclose(both[0], energy)
+                and np.allclose(both[1], slope, atol=1e-5 * np.abs(slope).max())):
+            raise ValueError(f"U_and_grad_U of {kind} must return what U and grad_U return, here"
+                             f" ({energy!r}, {slope!r:.80}), not {both!r:.80}")
     if matrix:
         rehearse(name, value, model, matrix)
         found = np.asarray(call_compiled(matrix, value, model))

@@ -215,9 +215,13 @@ def check_plain(q, model, rng):
     if has(model, metric):
         yield check_definite("metric", metric(q, model))
     if has(model, U_and_grad_U):
-        one, g = U_and_grad_U(q, model)
-        yield compare("U_and_grad_U", "U", one, energy)
-        yield compare("U_and_grad_U", "grad_U", g, grad_U(q, model))
+        both = U_and_grad_U(q, model)
+        if isinstance(both, tuple) and len(both) == 2:
+            yield compare("U_and_grad_U", "U", both[0], energy)
+            yield compare("U_and_grad_U", "grad_U", both[1], grad_U(q, model))
+        else:
+            yield Row("U_and_grad_U", "U and grad_U", "", np.nan, np.nan, np.nan,
+                      f"returns a {type(both).__name__}, not a pair")
     if has(model, log_likelihood) and has(model, log_likelihood_of):
         yield compare("log_likelihood_of", "log_likelihood", log_likelihood_of(energy, q, model),
                       log_likelihood(q, model))

@@ -156,6 +156,20 @@ def test_a_gradient_that_is_written_into_the_last_one_is_refused():
         hmc(np.ones(2), Kept(np.zeros(2)), 0.1, 1, 1, np.random.default_rng(1))
 
 
+@pytest.mark.parametrize("both", [
+    lambda q, model: q, lambda q, model: [q @ q / 2, q], lambda q, model: (q @ q / 2, q, 0.0),
+    lambda q, model: (q @ q / 2 + 1e-3, q), lambda q, model: (q @ q / 2, -q),
+    lambda q, model: (q @ q / 2, q[:1]), lambda q, model: (q @ q / 2, q.astype(np.float32))])
+def test_u_and_grad_u_of_another_form_or_value_are_refused(both, monkeypatch):
+    implementations = interface.U_and_grad_U.implementations
+    monkeypatch.setitem(implementations, Bowl, lambda q, model: (model.a * q @ q / 2, model.a * q))
+    validate.state("q0", np.ones(3), RIGHT, gradient=True)
+    monkeypatch.setitem(implementations, Bowl, both)
+    with pytest.raises(ValueError, match=r"U_and_grad_U of Bowl must return what U and grad_U ret"):
+        validate.state("q0", np.ones(3), RIGHT._replace(a=np.ones(3)), gradient=True)
+    assert {row.function for row in off(RIGHT, np.ones(3))} == {"U_and_grad_U"}
+
+
 class WithScipy(NamedTuple):
     degrees: float
 
