@@ -273,6 +273,19 @@ def test_when_what_was_before_is_paid():
     assert script.table(r).count("not believed\n1, ") == 1
 
 
+def test_the_picture_marks_what_is_believed_on_no_data_set():
+    r = made_up()
+    for number, index, method in ((1, 0, HMC), (3, 0, SOD), (3, 1, SOD)):  # SOD has other data sets
+        r.rows[number, index, method] = row_of(0.0, believed=False)
+    one, other = script.figure(r).axes
+    # a gray line, then a kind's costs and its open marks
+    lost = [[line.get_ydata().round().tolist() for line in ax.lines if line.get_mfc() == "white"]
+            for ax in (one, other)]
+    assert lost == [[[[*script.METHODS, *script.RIVALS].index(HMC)], [], []], [[], []]]
+    believed, _ = one.containers[0][0].get_data()  # of kind 1
+    assert believed[0] == pytest.approx(np.exp(4.41)) and believed.size == 12
+
+
 def test_chains_are_as_long_as_their_pilot_says(monkeypatch):
     asked, again = [], []
 
