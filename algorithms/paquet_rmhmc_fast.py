@@ -2,20 +2,24 @@ r"""The same chain as algorithms/paquet_rmhmc.py, faster.  Read that file first.
 
 Same arguments, same draws, same Chain: tests/test_twins.py compares the two transition by
 transition.  Per leapfrog step, with f_max = 5, the mirror does 35 N^3 / 3 operations (70 where q
-is EP's Gaussian); this file does 6 N^3 / 3.  What differs:
+is EP's Gaussian); this file does 2 N^3 / 3 (6 with fewer than DIRECT cases).  What differs:
 
 1. One factorisation for both branches.  With w = beta lambda + (1 - beta) tau, G = K^-1 + diag(w)
    in either case; s = sqrt(w), B = I + K o (s s') = L L' and Woodbury's identity give
        G^-1 p   = K (p - s o B^-1 (s o K p))          O(N^2) once L is there
        log|G|   = -log|K| + 2 sum_n log L_nn
-2. The inverse G^-1 is never formed.  The fixed point in x needs only G^-1 p: one factorisation per
-   iteration instead of a factorisation, a triangular solve and a product (1 against 7 thirds of
-   N^3; 14 with q).  dL_beta/dx and dg are evaluated at the last iterate only.
-3. The trace term needs diag(G^-1), once per leapfrog step.  From S G^-1 S = I - B^-1, with S =
+2. The inverse G^-1 is never formed.  The fixed point in x needs only G^-1 p, and dL_beta/dx and dg
+   are evaluated at its last iterate only.
+3. One factorisation for all iterations of that fixed point, at the last one.  In the others G u = p
+   is solved by conjugate gradients, preconditioned by the G of the last step, whose factor is there
+   (Golub and Van Loan 2013, Section 11.5).  The two differ by a diagonal alone, therefore about ten
+   iterations of 6 N^2 operations leave an error of 1e-15 of u.  Where N is below DIRECT, or MOST
+   iterations do not suffice, G is factorised.
+4. The trace term needs diag(G^-1), once per leapfrog step.  From S G^-1 S = I - B^-1, with S =
    diag(s), it is (1 - diag(B^-1)) / w, and diag(B^-1) holds the squared column norms of L^-1, one
    triangular inverse.  The quotient dg / w is taken in closed form: dg = beta y lambda slope, so
    it is y slope beta lambda / w, finite where lambda and w underflow.
-4. The momentum without a factor of G^-1, and the mirror's to the last draw.  G^-1 = L_K M^-1 L_K',
+5. The momentum without a factor of G^-1, and the mirror's to the last draw.  G^-1 = L_K M^-1 L_K',
    M = I + L_K' diag(w) L_K = R'R with R lower triangular, so the lower factor of G^-1 is L_K R^-1
    and (L^Ginv)' \ p = L_K' \ (R' p).  Two thirds of N^3, once per transition.  (L_K^-T z1 + s o z2
    with 2 N normals also is N(0, G), for free, but it would be another chain.)
@@ -56,6 +60,10 @@ from models.linalg import (
 )
 from models.special import curvature, log_Phi
 
+DIRECT = 400  # cases; with fewer a factorisation takes no longer than conjugate gradients
+MOST = 40  # iterations of conjugate gradients
+SQUARED_ERROR = 1e-30  # of their solution, of its own square in the norm of G
+
 
 class Geometry(NamedTuple):
     """What riemann_metric returns in the mirror, without G^-1, at one x."""
@@ -71,12 +79,19 @@ class Geometry(NamedTuple):
 
 
 @njit
-def metric_factor(x, model, L):
-    """Write the lower factor of B = I + K o (s s') at x into L; return (s, ok)."""
+def root_of_diagonal(x, model):
+    """Return s, the square root of the diagonal that G adds to K^-1 at x."""
     s = np.empty(x.size)
     for n in range(x.size):
         _, lam, _ = curvature(model.y[n] * x[n])
         s[n] = np.sqrt(model.beta * lam + (1.0 - model.beta) * model.tau[n])
+    return s
+
+
+@njit
+def metric_factor(x, model, L):
+    """Write the lower factor of B = I + K o (s s') at x into L; return (s, ok)."""
+    s = root_of_diagonal(x, model)
     scale_and_add_identity(model.K, s, L)
     return s, factorise(L)
 
@@ -88,6 +103,29 @@ def G_inv_times(Kp, p, s, L, model):
     triangular_solve(L, c, False)
     triangular_solve(L, c, True)
     return symmetric_times(model.K, p - s * c)
+
+
+@njit
+def moved_solution(u, p, before, after, at, model):
+    """Return (v, ok): G v = p where G has the diagonal term `after`, given that of u, `before`.
+
+    As (G_0 + diag(after - w_0)) v = p, preconditioned by G_0, that of `at`.  The residual of u is
+    (before - after) o u, and G_0 times a direction follows from what the preconditioner solved.
+    """
+    shift = after - at.s**2
+    v, r = u, (before - after) * u
+    z = G_inv_times(symmetric_times(model.K, r), r, at.s, at.L, model)
+    G_0_d, d, size, enough = r, z, r @ z, SQUARED_ERROR * (p @ u)
+    for _ in range(MOST):
+        if not size > enough:  # nan goes on to where the proposal is rejected
+            return v, True
+        G_d = G_0_d + shift * d
+        step = size / (d @ G_d)
+        v, r = v + step * d, r - step * G_d
+        z = G_inv_times(symmetric_times(model.K, r), r, at.s, at.L, model)
+        size, last = r @ z, size
+        G_0_d, d = r + size / last * G_0_d, z + size / last * d
+    return v, False
 
 
 @njit
@@ -129,7 +167,9 @@ def hamiltonian_and_gradient(at, p, w):
 
 @njit
 def trajectory(at, p, model, l_max, eps, f_max, L, work, path):
-    """Algorithm 1, lines 8 and 11 to 29, from at.x and p; returns (at, p, H at the start, H).
+    """Algorithm 1, lines 8 and 11 to 29, from at.x and p.
+
+    Returns (at, p, H at the start, H, how often G was factorised).
 
     L, work : (N, N)          overwritten; L becomes the factor of the Geometry that is returned,
                               and may be that of the one given, which is then lost
@@ -137,7 +177,7 @@ def trajectory(at, p, model, l_max, eps, f_max, L, work, path):
     """
     w = G_inv_times(symmetric_times(model.K, p), p, at.s, at.L, model)
     H, dH_dx = hamiltonian_and_gradient(at, p, w)
-    H_old = H
+    H_old, factorisations = H, 0
     for step in range(l_max):
         check_interrupt()
         p_, Kp = p, p
@@ -149,17 +189,23 @@ def trajectory(at, p, model, l_max, eps, f_max, L, work, path):
         p = p_
         dH_dp, dH_dp_ = w, w
         x, s, ok = at.x, at.s, True
-        for _f in range(f_max):
+        for f in range(f_max):
             x = at.x + eps / 2 * (dH_dp + dH_dp_)
-            s, ok = metric_factor(x, model, L)
-            dH_dp_ = G_inv_times(Kp, p, s, L, model)
+            near, s, solved = s, root_of_diagonal(x, model), False
+            if f < f_max - 1 and x.size >= DIRECT:
+                dH_dp_, solved = moved_solution(dH_dp_, p, near**2, s**2, at, model)
+            if not solved:  # the last factor is that of the next Geometry; before, L may be at.L
+                factor = L if f == f_max - 1 else work
+                scale_and_add_identity(model.K, s, factor)
+                ok, factorisations = factorise(factor), factorisations + 1
+                dH_dp_ = G_inv_times(Kp, p, s, factor, model)
         at = geometry(x, s, L, ok, model, work)
         H, dH_dx = hamiltonian_and_gradient(at, p, dH_dp_)
         path[step, 0], path[step, 1] = x, p
         p = p - eps / 2 * dH_dx
         w = G_inv_times(symmetric_times(model.K, p), p, s, L, model)
         H, dH_dx = hamiltonian_and_gradient(at, p, w)
-    return at, p, H_old, H
+    return at, p, H_old, H, factorisations
 
 
 @warn_if_none_accepted
@@ -173,11 +219,12 @@ def rmhmc(x0, model, l_max, eps, t_max, rng, f_max=5):
     path = np.empty((l_max, 2, N))
     L, spare, work = np.empty((N, N)), np.empty((N, N)), np.empty((N, N))
     s, ok = metric_factor(x0, model, L)
-    at = geometry(x0, s, L, ok, model, work)
+    at, factorisations = geometry(x0, s, L, ok, model, work), 1
     for t in range(t_max):
         R, _ = whitened_factor(model.L_K, at.s**2)
         p = solve_lower_transposed(model.L_K, R.T @ rng.standard_normal(N))
-        end, _, H_old, H = trajectory(at, p, model, l_max, eps, f_max, spare, work, path)
+        end, _, H_old, H, more = trajectory(at, p, model, l_max, eps, f_max, spare, work, path)
+        factorisations += more
         energy_error[t] = H - H_old
         if rng.random() < np.exp(H_old - H) and np.isfinite(H):
             accepted[t] = True
@@ -185,8 +232,7 @@ def rmhmc(x0, model, l_max, eps, t_max, rng, f_max=5):
         samples[t] = at.x
         energies[t] = -at.L_beta
     geometries = 1 + l_max * t_max
-    factorisations = 1 + f_max * l_max * t_max
-    counts = Counts(factorisations, geometries, factorisations + t_max,
+    counts = Counts(1 + f_max * l_max * t_max, geometries, factorisations + t_max,
                     factorisations + geometries + 2 * t_max)
     return Chain(samples, energies, accepted, energy_error, counts)
 
@@ -207,7 +253,7 @@ def travel(x, p, model, l_max, eps, f_max):
     L, work, path = np.empty((N, N)), np.empty((N, N)), np.empty((l_max, 2, N))
     s, ok = metric_factor(x, model, L)
     at = geometry(x, s, L, ok, model, work)
-    _, p, *energies = trajectory(at, p, model, l_max, eps, f_max, L, work, path)
+    _, p, *energies, _ = trajectory(at, p, model, l_max, eps, f_max, L, work, path)
     return path[:, 0], path[:, 1], p, energies
 
 

@@ -84,12 +84,15 @@ def start(x, model):
     return geometry(x, s, L, ok, model, work), L, work
 
 
+@pytest.mark.parametrize("direct", [True, False], ids=["factors", "conjugate gradients"])
 @pytest.mark.parametrize("from_q", [False, True])
-def test_the_path_solves_the_equations_of_the_generalised_leapfrog(from_q):
+def test_the_path_solves_the_equations_of_the_generalised_leapfrog(from_q, direct, monkeypatch):
+    monkeypatch.setattr(paquet_rmhmc_fast, "DIRECT", 8 if direct else 7)
     model, eps, path = problem(7, 1.0, 0.4, from_q), 0.2, np.empty((3, 2, 7))
     x, p = np.ones(7), np.random.default_rng(2).standard_normal(7)
     at, L, work = start(x, model)
-    _, p_end, *_ = trajectory(at, p, model, 3, eps, 40, L, work, path)
+    _, p_end, *_, factors = trajectory.py_func(at, p, model, 3, eps, 40, L, work, path)
+    assert factors == (120 if direct else 3)
     for x_, half in path:
         metrics = [riemann_metric(place, model) for place in (x, x_)]
         before, after = (hamiltonian_and_gradient(*metric, half)[1] for metric in metrics)
@@ -99,6 +102,45 @@ def test_the_path_solves_the_equations_of_the_generalised_leapfrog(from_q):
                                    rtol=0, atol=1e-10)  # (14)
         x, p = x_, half - eps / 2 * after  # (15)
     np.testing.assert_allclose(p_end, p, rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("from_q", [False, True])
+def test_a_solution_is_moved_to_another_diagonal(from_q, monkeypatch):
+    model, rng = problem(7, 1.0, 0.4, from_q), np.random.default_rng(3)
+    at, *_ = start(np.ones(7), model)
+    near, far, p = *(at.s**2 * (0.5 + rng.random((2, 7)))), rng.standard_normal(7)
+
+    def solution(w):
+        return np.linalg.solve(np.linalg.inv(model.K) + np.diag(w), p)
+
+    moved = paquet_rmhmc_fast.moved_solution
+    found, ok = moved(solution(near), p, near, far, at, model)
+    assert ok
+    np.testing.assert_allclose(found, solution(far), rtol=0, atol=1e-11 * np.abs(found).max())
+    monkeypatch.setattr(paquet_rmhmc_fast, "MOST", 3)  # fewer than are needed
+    assert not moved.py_func(solution(near), p, near, far, at, model)[1]
+    # then every iteration of the fixed point has a factor of its own
+    path, L, work = np.empty((2, 2, 2, 7)), *start(np.ones(7), model)[1:]
+    monkeypatch.setattr(paquet_rmhmc_fast, "DIRECT", 7)
+    for k, most in enumerate((0, 40)):
+        monkeypatch.setattr(paquet_rmhmc_fast, "MOST", most)
+        monkeypatch.setattr(paquet_rmhmc_fast, "moved_solution", moved.py_func)
+        again, *_ = start(np.ones(7), model)
+        *_, factors = trajectory.py_func(again, p, model, 2, 0.2, 5, L, work, path[k])
+        assert factors == (10 if most == 0 else 2)
+    np.testing.assert_allclose(path[0], path[1], rtol=0, atol=1e-11)
+
+
+@pytest.mark.parametrize("from_q", [False, True])
+def test_with_many_cases_the_twin_is_the_mirror_too(from_q):
+    N = paquet_rmhmc_fast.DIRECT
+    model, x = problem(N, 1.0, 0.4, from_q), np.zeros(N)
+    slow, fast = (twin.rmhmc(x, model, 2, 0.2, 2, np.random.default_rng(3))
+                  for twin in (paquet_rmhmc, paquet_rmhmc_fast))
+    assert slow.accepted.any() and (fast.accepted == slow.accepted).all()
+    np.testing.assert_allclose(fast.samples, slow.samples, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(fast.energy_error, slow.energy_error, rtol=0, atol=1e-7)
+    assert fast.counts == (21, 5, 7, 14)  # with a factor for each leapfrog step, not five
 
 
 @pytest.mark.parametrize("from_q", [False, True])
