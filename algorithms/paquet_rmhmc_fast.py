@@ -11,10 +11,11 @@ is EP's Gaussian); this file does 2 N^3 / 3 (6 with fewer than DIRECT cases).  W
 2. The inverse G^-1 is never formed.  The fixed point in x needs only G^-1 p, and dL_beta/dx and dg
    are evaluated at its last iterate only.
 3. One factorisation for all iterations of that fixed point, at the last one.  In the others G u = p
-   is solved by conjugate gradients, preconditioned by the G of the last step, whose factor is there
-   (Golub and Van Loan 2013, Section 11.5).  The two differ by a diagonal alone, therefore about ten
-   iterations of 6 N^2 operations leave an error of 1e-15 of u.  Where N is below DIRECT, or MOST
-   iterations do not suffice, G is factorised.
+   is solved by conjugate gradients, preconditioned by the G_0 of the last step, whose factor is
+   there (Golub and Van Loan 2013, Section 11.5).  G = G_0 + diag(w - w_0), and the two diagonals
+   are close: some ten to twenty iterations, of 6 N^2 operations each, leave an error below that of
+   the rounding which a solution by factors has too.  They are not counted above.  Where N is below
+   DIRECT, or MOST iterations do not suffice, G is factorised.
 4. The trace term needs diag(G^-1), once per leapfrog step.  From S G^-1 S = I - B^-1, with S =
    diag(s), it is (1 - diag(B^-1)) / w, and diag(B^-1) holds the squared column norms of L^-1, one
    triangular inverse.  The quotient dg / w is taken in closed form: dg = beta y lambda slope, so
@@ -62,7 +63,7 @@ from models.special import curvature, log_Phi
 
 DIRECT = 400  # cases; with fewer a factorisation takes no longer than conjugate gradients
 MOST = 40  # iterations of conjugate gradients
-SQUARED_ERROR = 1e-30  # of their solution, of its own square in the norm of G
+SQUARED_ERROR = 1e-30  # r'G_0^-1 r at their end, relative to u'G u of the solution
 
 
 class Geometry(NamedTuple):
@@ -117,7 +118,7 @@ def moved_solution(u, p, before, after, at, model):
     z = G_inv_times(symmetric_times(model.K, r), r, at.s, at.L, model)
     G_0_d, d, size, enough = r, z, r @ z, SQUARED_ERROR * (p @ u)
     for _ in range(MOST):
-        if not size > enough:  # nan goes on to where the proposal is rejected
+        if not size > enough:  # or nan: the factorisation at the last iterate fails then
             return v, True
         G_d = G_0_d + shift * d
         step = size / (d @ G_d)

@@ -10,7 +10,7 @@ from scipy.stats import norm, t
 
 from algorithms.ais import geometric_ladder
 from algorithms.orthant import orthant
-from algorithms.paquet_rmhmc_fast import rmhmc
+from algorithms.paquet_rmhmc_fast import DIRECT, rmhmc
 from judging import read_tables, verdicts
 from models.gp_classification import GPClassification, draw_q, log_ratio
 from reproduce.beyond import paquet_rivals as script
@@ -153,6 +153,8 @@ def test_operations_by_hand():
     assert found == {"IS from q": 200, "bridge": pytest.approx(266), "AISq-ellipse": 200,
                      "AIS-ellipse": 200, "AISq-RMHMC": of_rmhmc, "AIS-RMHMC": of_rmhmc,
                      "AISq-HMC": 40_000, "tilting": 100}
+    thirds = {N: 3 * evidence.operations("AISq-RMHMC", N) / N**3 for N in (DIRECT - 1, DIRECT)}
+    assert thirds == pytest.approx({DIRECT - 1: 10 * 6 + 4, DIRECT: 10 * 2 + 4})
 
 
 def test_the_clock_is_of_a_unit_of_each_method_and_of_what_its_start_needs(monkeypatch):

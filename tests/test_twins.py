@@ -6,6 +6,8 @@ limit: see test_proofs.py.
 
 from types import SimpleNamespace
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -117,18 +119,21 @@ def test_a_solution_is_moved_to_another_diagonal(from_q, monkeypatch):
     found, ok = moved(solution(near), p, near, far, at, model)
     assert ok
     np.testing.assert_allclose(found, solution(far), rtol=0, atol=1e-11 * np.abs(found).max())
-    monkeypatch.setattr(paquet_rmhmc_fast, "MOST", 3)  # fewer than are needed
-    assert not moved.py_func(solution(near), p, near, far, at, model)[1]
-    # then every iteration of the fixed point has a factor of its own
-    path, L, work = np.empty((2, 2, 2, 7)), *start(np.ones(7), model)[1:]
-    monkeypatch.setattr(paquet_rmhmc_fast, "DIRECT", 7)
-    for k, most in enumerate((0, 40)):
+    for most in (7, 8):  # seven conjugate directions are all there are; the eighth look sees that
         monkeypatch.setattr(paquet_rmhmc_fast, "MOST", most)
-        monkeypatch.setattr(paquet_rmhmc_fast, "moved_solution", moved.py_func)
+        assert moved.py_func(solution(near), p, near, far, at, model)[1] == (most == 8)
+    # an iteration of the fixed point that is not solved has a factor of its own
+    path, L, work = np.empty((3, 2, 2, 7)), *start(np.ones(7), model)[1:]
+    monkeypatch.setattr(paquet_rmhmc_fast, "DIRECT", 7)
+    monkeypatch.setattr(paquet_rmhmc_fast, "MOST", 40)
+    for k, solved in enumerate(([True], [True, False], [False])):
+        which = itertools.cycle(solved)
+        monkeypatch.setattr(paquet_rmhmc_fast, "moved_solution", lambda *given, which=which: (
+            moved.py_func(*given)[0], next(which)))
         again, *_ = start(np.ones(7), model)
         *_, factors = trajectory.py_func(again, p, model, 2, 0.2, 5, L, work, path[k])
-        assert factors == (10 if most == 0 else 2)
-    np.testing.assert_allclose(path[0], path[1], rtol=0, atol=1e-11)
+        assert factors == (2, 6, 10)[k]
+        np.testing.assert_allclose(path[k], path[0], rtol=0, atol=1e-11)
 
 
 @pytest.mark.parametrize("from_q", [False, True])
