@@ -4,9 +4,8 @@ EP's twin is compared sweep by sweep in test_ep.py, and the discretizing chain's
 limit: see test_proofs.py.
 """
 
-from types import SimpleNamespace
-
 import itertools
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
