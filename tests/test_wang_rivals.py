@@ -284,6 +284,9 @@ def test_the_picture_marks_what_is_believed_on_no_data_set():
     assert lost == [[[[*script.METHODS, *script.RIVALS].index(HMC)], [], []], [[], []]]
     believed, _ = one.containers[0][0].get_data()  # of kind 1
     assert believed[0] == pytest.approx(np.exp(4.41)) and believed.size == 12
+    for key in r.rows:  # a short run: a logarithmic axis with open marks alone
+        r.rows[key] = row_of(0.0, believed=False)
+    assert all(0 < ax.get_xlim()[0] < ax.get_xlim()[1] for ax in script.figure(r).axes)
 
 
 def test_chains_are_as_long_as_their_pilot_says(monkeypatch):

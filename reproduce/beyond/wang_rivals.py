@@ -269,6 +269,8 @@ def figure(r):
     fig, axes = panels(1, 2, 2.2 + 0.36 * len(rows), sharey=True)
     how = dict(zip(ROWS, styles(len(ROWS), 5), strict=True))
     for ax, lengths in zip(axes, (ISOTROPIC, ARD), strict=True):
+        ax.set(xscale="log", title=f"{lengths} lengths", xlabel="evaluations of the posterior"
+               " for a draw (2 s.e.)")
         numbers = [number for number in r.costs if ROWS[number].kind == lengths]
         for k, number in enumerate(numbers):
             costs = {y + 0.11 * (k - len(numbers) / 2 + 0.5): costs_of(r, number, method)
@@ -281,8 +283,6 @@ def figure(r):
             ax.plot(np.full(len(lost), 0.98), lost, transform=ax.get_yaxis_transform(),
                     **how[number] | {"ls": "", "mfc": "white"})
         ax.axhline(len(METHODS) - 0.5, color="0.7", lw=0.8)
-        ax.set(xscale="log", title=f"{lengths} lengths", xlabel="evaluations of the posterior"
-               " for a draw (2 s.e.)")
         plain_log(ax.xaxis, (1, 3))
     row_labels(axes[0], rows)
     legend_below(fig, *axes)
