@@ -391,8 +391,6 @@ def test_a_model_shares_no_memory_with_the_data_and_with_a_start():
     (lambda: counts_on_a_grid(np.ma.ones((2, 2))), "counts must not be a masked array"),
     (lambda: gp_classifier(X, NAMES, "ARD"), "kind must be 'isotropic' or 'ard', not 'ARD'"),
     (lambda: gp_classifier(X, NAMES[:8]), r"y must have shape \(9,\), a label for each row"),
-    (lambda: gp_regression(np.arange(30.0)[:, None], np.full(30, 0.1)),
-     "y must not be constant, but is 0.1 throughout"),
     (lambda: problems.Return(np.ones(2), np.full(2, 0.5)).probability_below([0.0, 1.0]),
      "value must be a real number"),
     (lambda: CLASSIFIER.predict(found(np.zeros((1, 1, 9)), np.zeros((1, 1, 2))), X[:, :1]),
@@ -436,7 +434,7 @@ def test_a_model_shares_no_memory_with_the_data_and_with_a_start():
     (lambda: logistic_regression(X, [1j, complex("nan")] * 4 + [1j]), "y must have no missing"),
     (lambda: gp_regression(X, [Decimal("nan"), *range(8)]), "y must have no missing values"),
     (lambda: logistic_regression(np.c_[X, [0.1 + 0.2, *[0.3] * 8]], NAMES), "no constant column"),
-    (lambda: gp_regression(X, [0.1 + 0.2, *[0.3] * 8]), "y must not be constant"),
+    (lambda: gp_regression(X, [0.1 + 0.2, *[0.3] * 8]), "y must not be constant, but is 0.3 thr"),
     (lambda: GROUPED.predict(found(np.zeros((1, 1, 6)), np.zeros((1, 1, 1))), X, ["yes"]),
      r"group must have shape \(9,\), a label for each row of X, not \(1,\)"),
     (lambda: counts_on_a_grid([[1, -1], [0, 0]]), "not be negative, but the least is -1"),
@@ -607,13 +605,6 @@ def test_predictions_take_few_cases_at_once_and_are_those_of_all(monkeypatch):
     for call, probability in zip(calls, wanted, strict=True):
         np.testing.assert_allclose(call().probability, probability, rtol=1e-12)
     assert max(seen) <= 40 * 3 * 2 and sum(seen) == 2 * 40 * 9
-
-
-def test_the_fit_is_the_best_of_all_starts():
-    rng = np.random.default_rng(4)
-    cases, labels = rng.standard_normal((80, 2)), rng.random(80) < 0.6
-    problem = gp_classifier(cases, labels)  # from the best start alone log Z would be -55.43
-    assert problem.fit().log_Z > problem.evidence((-0.67, -0.42))[0] - 1e-3
 
 
 def test_a_problem_in_the_place_of_its_model_is_named():
