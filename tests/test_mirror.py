@@ -8,12 +8,11 @@ from functools import cache
 import numpy as np
 import pytest
 
-from algorithms import hmc, paquet_rmhmc
+from algorithms import hmc
 from algorithms import shahbaba_split_hmc as split_hmc
 from departing import departs
 from mirror_rules import every_mirror, problems, share_of_ours, visits
 from models.gaussian import Gaussian
-from models.gp_classification import GPClassification
 from reproduce.harness import mirrors as reading
 from reproduce.harness.mirrors import departures, entry, files_with_departures, mirrors, variant
 from reproduce.harness.papers import PAPERS, ROOT
@@ -287,15 +286,6 @@ def test_a_variant_has_the_other_lines_and_nothing_else_changes(compiled):
 def test_a_line_may_be_taken_out():
     step = variant(split_hmc.metropolis, {"L1": "error = 0", "L2": ""})
     assert step("here", None, "there", None, None, None) == ("here", False, 0)
-
-
-def test_a_variant_reaches_through_the_functions_between():
-    model = GPClassification.from_prior(np.eye(2), np.ones(2))
-    arguments = (np.zeros(2), model, 1, 0.1, 5)
-    wrong = variant(paquet_rmhmc.derivatives, {"L14": "dL_dx = 0 * x"}, within=paquet_rmhmc.rmhmc)
-    ours, theirs = (run(*arguments, np.random.default_rng(0))
-                    for run in (paquet_rmhmc.rmhmc, wrong))
-    assert (ours.samples != theirs.samples).all()
 
 
 @pytest.mark.parametrize("key", ["L99", "p = 3", "--"])
