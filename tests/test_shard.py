@@ -91,19 +91,6 @@ def test_the_last_shard_has_all_results_and_so_has_who_collects(log, tmp_path, j
         assert each["x"] == draw(wanted["seed"], wanted["log"])["x"].tolist()  # every bit
 
 
-def test_what_is_damaged_is_computed_again_by_the_shard_whose_share_it_is(log, figures, capsys):
-    store = figures / "replicates" / "x_fig1"
-    shard_of(1, 2, log)
-    mine = {*store.iterdir()}
-    shard_of(2, 2, log)
-    path = min({*store.iterdir()} - mine)
-    path.write_text("half")
-    shard_of(1, 2, log)  # which is the first's not to repair
-    assert len(calls(log)) == 12
-    assert len(shard_of(2, 2, log)) == 12 and len(calls(log)) == 13
-    assert f"{path} is damaged" in capsys.readouterr().err
-
-
 def test_what_is_packed_counts_as_stored(log):
     whole = replicates.Experiment("x_fig1", Settings("paper"))
     found = whole.replicates(draw, tasks(log))
@@ -117,7 +104,6 @@ def test_what_is_packed_counts_as_stored(log):
     done = [shard_of(number, 2, log, budget="paper") for number in (1, 2, 1)]
     assert repr(done[1]) == repr(done[2]) == repr(found)
     assert calls(log) == sorted([*range(12), *lost])
-    assert len(list(half.folder.iterdir())) == 6  # a shard packs nothing
 
 
 def first(seed):
