@@ -9,7 +9,7 @@ import sys
 
 import joblib
 import pytest
-from threadpoolctl import threadpool_info, threadpool_limits
+from threadpoolctl import threadpool_limits
 
 from conftest import python
 from reproduce.harness import replicates, run
@@ -20,6 +20,7 @@ from reproduce.harness.run import Settings, announce, main, parse
 from reproduce.harness.style import plt
 from reproduce.paquet import digits
 from studies import NOTHING, environment, write_script
+from test_replicates import where
 
 
 @pytest.fixture(autouse=True)
@@ -112,21 +113,16 @@ def test_where_there_is_no_home_data_are_kept_beside_the_project(tmp_path):
     assert (done.stdout, done.stderr) == ("True\n", "") and not [*tmp_path.iterdir()]
 
 
-def number_of_threads(seed):
-    return {"threads": max(pool["num_threads"] for pool in threadpool_info()
-                           if pool["user_api"] == "blas")}
-
-
 def script(**changes):
     def run(experiment, cases):
-        found = experiment.replicates(number_of_threads, [{"seed": experiment.seed}])
-        return {"rate": Measured(0.9, 0.01), "here": number_of_threads(0)["threads"]} | found[0]
+        found = experiment.replicates(where, [{"seed": experiment.seed}])
+        return {"rate": Measured(0.9, 0.01), "here": where(0)["threads"]} | found[0]
 
     def cases(settings):
-        return f"made on {number_of_threads(0)['threads']}"
+        return f"made on {where(0)['threads']}"
 
     def table(result):
-        return f"the table, on {number_of_threads(0)['threads']}\n"
+        return f"the table, on {where(0)['threads']}\n"
 
     return NOTHING._replace(cases=cases, run=run, table=table, claims=[
         Claim("rate", "0.91", lambda r: r["rate"], 0.85, 0.95, "rounding", "printed number"),
