@@ -260,9 +260,7 @@ def test_an_estimate_of_a_smoke_run_does_not_fail(found, smoke):
     ("order", Measured(1.5, math.nan), "inconclusive"),
     ("ours", Scan((1, 2), (Measured(1.5, math.nan), Measured(9.0, math.nan))), "no claim"),
     ("ours", Scan((1, 2), (Measured(9.0, 0.1), Measured(9.0, math.nan))), "not specified")])
-def test_a_check_of_ours_whose_error_is_not_known_is_no_claim(kind, found, wanted, tmp_path,
-                                                              monkeypatch):
-    monkeypatch.setattr(replicates, "FIGURES", tmp_path)
+def test_a_check_of_ours_whose_error_is_not_known_is_no_claim(kind, found, wanted, figures):
     findings = judge([claim(kind=kind, ours=lambda r: found, what="chains that hardly move"),
                       claim(what="good")], 1.5, "paper")
     assert [f.verdict for f in findings] == [wanted, "agrees"]
