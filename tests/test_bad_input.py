@@ -644,10 +644,6 @@ def test_of_a_wrong_gradient_it_is_warned(name):
         CALLS[name][0].check(**CALLS[name][1] | dict(model=Crooked(1.1), rng=rng()))
 
 
-def by_groups(**named):
-    return call("HierarchicalLogistic", **{"curvature": "bound"} | named)
-
-
 OTHERS = LogisticRegression.from_data(X[::-1], (SIGNS + 1) / 2)
 BEND = np.tile(np.diag([1.0, -0.5]), (3, 1, 1))
 UPPER = np.triu(np.ones((N, N)))
@@ -795,13 +791,13 @@ def test_a_spectrum_is_of_one_length():
 
 
 def test_curvatures_that_rounding_makes_negative_count_as_0():
-    model = by_groups(curvature=BEND * np.array([1.0, 2e-12]))
+    model = call("HierarchicalLogistic", curvature=BEND * np.array([1.0, 2e-12]))
     np.testing.assert_array_equal(model.b, np.tile([0.0, 1.0], (3, 1)))
 
 
 def test_labels_of_any_length_are_told_apart():
     labels = np.array(["ab", "ac", "ab", "b", "b", "ac"], object)
-    np.testing.assert_array_equal(by_groups(group=labels).starts, [0, 2, 4, 6])
+    np.testing.assert_array_equal(call("HierarchicalLogistic", group=labels).starts, [0, 2, 4, 6])
 
 
 def test_masses_that_are_left_out():
