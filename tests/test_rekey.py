@@ -82,8 +82,9 @@ def test_numbers_that_differ_keep_their_key_and_are_reported(store, monkeypatch)
 
     monkeypatch.setattr(rekey, "function_of", lambda script, name: other)
     monkeypatch.setattr(rekey, "fingerprint", lambda function: "new")
-    _, wrong = rekey.rekey([NAME])
+    rows, wrong = rekey.rekey([NAME])
     assert len(wrong) == 1 and "x[0]" in wrong[0] and '"HMC"' in wrong[0]
+    assert [row[4] for row in rows].count("other") == 1
     assert {r["code"] for r in store()} == {"old"}
 
 
