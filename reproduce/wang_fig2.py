@@ -19,7 +19,7 @@ from algorithms.slice_sampling import slice_sampling
 from algorithms.wang_discretizing_chain_fast import discretizing_chain
 from algorithms.wang_tempered_transitions_fast import tempered_transitions
 from reproduce.harness.claims import Claim, brief, log, mean, text_table
-from reproduce.harness.replicates import Experiment
+from reproduce.harness.replicates import Experiment, replicates_by_key
 from reproduce.harness.style import COLOURS, legend_below, panels
 from reproduce.wang.chains import LAGS, record, warm
 from reproduce.wang.datasets import problem
@@ -64,11 +64,9 @@ def run(experiment, cases):
     wanted = {key: [task for task in each if task["index"] == 0]
               for key, each in tasks(store.budget, store.seed, NUMBER).items()
               if key[1] in METHODS}
-    done = iter(store.replicates(chain, [task for each in wanted.values() for task in each],
-                                 "chains", progress, warm))
+    done = replicates_by_key(store, chain, wanted, "chains", note=progress, warm=warm)
     result = {setting: {} for setting in SETTINGS}
-    for (setting, method), each in wanted.items():
-        runs = [next(done) for _ in each]
+    for (setting, method), runs in done.items():
         result[setting][method] = Sampled([run["rho"] for run in runs],
                                           [run["tau"]["first"][0] for run in runs])
     return result

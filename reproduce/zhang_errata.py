@@ -19,6 +19,7 @@ from algorithms.zhang_sshmc import check_sshmc, sshmc
 from reproduce.harness.claims import Claim, Declared, Measured, mean, text_table
 from reproduce.harness.errata import number_rows, side_claims
 from reproduce.harness.files import or_exit
+from reproduce.harness.replicates import replicates_by_key
 from reproduce.harness.style import COLOURS, WIDTH, plt, row_labels
 from reproduce.zhang.datasets import PURPOSES, attributes, german_credit
 from reproduce.zhang.errata import ERRATA, FOUND, MISPRINTS, NOTATION, RATIOS, ratio, sentences
@@ -92,13 +93,11 @@ class Result(NamedTuple):
 def run(experiment, cases):
     """Return the Result."""
     chains, length = CHAINS[experiment.budget], LENGTH[experiment.budget]
-    tasks = [dict(key=key, name=name, length=length,
-                  seed=[experiment.seed, k], cost=10 if name == "Z3" else 1)
-             for key in SETTINGS for name in ("ours", key) for k in range(chains)]
-    done = iter(experiment.replicates(run_chain, tasks, "chains", None, lambda: run_chain(
-        "Z1", "ours", 1, 0)))
-    runs = {(key, name): [next(done) for _ in range(chains)]
-            for key in SETTINGS for name in ("ours", key)}
+    runs = replicates_by_key(experiment, run_chain, {(key, name): [dict(
+        key=key, name=name, length=length, seed=[experiment.seed, k],
+        cost=10 if name == "Z3" else 1) for k in range(chains)]
+        for key in SETTINGS for name in ("ours", key)}, "chains", warm=lambda: run_chain(
+            "Z1", "ours", 1, 0))
     (found,) = experiment.replicates(numbers, [dict(
         data_name=cases.name, draws=DRAWS[experiment.budget], seed=experiment.seed)], "identities")
     step, flow, funnel, cox = (found[part] for part in ("step", "flow", "funnel", "cox"))

@@ -15,7 +15,7 @@ TRUE = {(7, STANDARD): 170.0, (9, SOD): 25.0}  # the rest: 5, as its windows say
 def found(tau, usual=5.0):
     """Return 40 windows of 5, 15 % around, of a chain of time tau."""
     tau = Measured(tau, 0.05 * tau)
-    return {"tau": tau, "log tau": log(tau), "noise": 0.3, "share": Measured(0.3, 0.02),
+    return {"tau": tau, "log tau": log(tau), "noise": 0.3,
             "windows": list(usual * np.exp(0.15 * np.tile([-1.0, 1.0], 20)))}
 
 

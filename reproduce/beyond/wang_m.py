@@ -15,6 +15,7 @@ from reproduce.harness.start import Study, main
 import numpy as np
 
 from reproduce.harness.claims import Claim, Measured, Scan, average, brief, log, mean, text_table
+from reproduce.harness.replicates import replicates_by_key
 from reproduce.harness.style import legend_below, mark, panels, plain_log, plt, styles
 from reproduce.wang import long_chains
 from reproduce.wang.eigen_exact import eigen_times
@@ -77,33 +78,28 @@ def cases_of(number, budget):
 
 def run(experiment, cases):
     """Return curves {row: {method: {columns: {m: {"cost", "accepted", ...}}}}}, and the cliffs."""
-    budget, wanted = experiment.budget, plan(experiment.budget)
+    budget, tasks = experiment.budget, {}
     small = SMALL if budget == "smoke" else None
-    done = experiment.replicates(long_chain, [dict(
-        number=number, index=0, method=method, m=m, columns=columns, luck=luck, n=small,
-        windows=LONGEST[method] if budget == "paper" else 1,
-        seed=[experiment.seed, number, luck], cost=weight(number, method, m))
-        for number, method, columns, m, luck in wanted], "chains", warm=warm)
     rows = {}  # of chains.clock
-    for number, method, _, m, _ in wanted:
+    for number, method, columns, m, luck in plan(budget):
+        tasks.setdefault((number, method, columns, m), []).append(dict(
+            number=number, index=0, method=method, m=m, columns=columns, luck=luck, n=small,
+            windows=LONGEST[method] if budget == "paper" else 1,
+            seed=[experiment.seed, number, luck], cost=weight(number, method, m)))
         rows.setdefault(number, {})[f"{method} {m}"] = [method, "variable", 1.0, 10, m]
+    done = replicates_by_key(experiment, long_chain, tasks, "chains", warm=warm)
     timed = clocks(experiment, rows, TIMED[budget], small)
     refused, slow = nystrom_acceptance(experiment)
     found = {}
-    for (number, method, columns, m, _), chain in zip(wanted, done, strict=True):
-        one = combine([chain])
-        each = cost([chain], method, "variable", timed[number], f"{method} {m}")
-        found.setdefault(number, {}).setdefault(method, {}).setdefault(columns, {}).setdefault(
-            m, []).append({"draw": one["log tau"] + np.log(each), "accepted": one["accepted"]})
-    return {"n": {number: cases_of(number, budget) for number in found},
+    for (number, method, columns, m), chains in done.items():
+        curve = found.setdefault(number, {}).setdefault(method, {}).setdefault(columns, {})
+        curve[m] = combine_subsets([{"draw": one["log tau"] + np.log(cost(
+            [chain], method, "variable", timed[number], f"{method} {m}")),
+            "accepted": one["accepted"]} for chain in chains for one in [combine([chain])]])
+    return {"n": {number: cases_of(number, budget) for number in found}, "curves": found,
             "refused": refused, "slow": slow, "eigen": eigen_times(
                 experiment, {number: round(part * cases_of(number, budget))
-                             for number, part in EIGEN.items()}, TIMED[budget][0], small),
-            "curves": {
-                number: {method: {columns: {m: combine_subsets(each) for m, each in curve.items()}
-                                  for columns, curve in kinds.items()}
-                         for method, kinds in methods.items()}
-                for number, methods in found.items()}}
+                             for number, part in EIGEN.items()}, TIMED[budget][0], small)}
 
 
 def weight(number, method, m):

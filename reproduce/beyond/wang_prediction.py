@@ -16,6 +16,7 @@ import numpy as np
 
 from reproduce.harness.claims import Claim, average, brief, mean, text_table
 from reproduce.harness.files import or_exit
+from reproduce.harness.replicates import replicates_by_key
 from reproduce.harness.style import COLOURS, MARKERS, legend_below, panels, row_labels
 from reproduce.wang.prediction import LEVELS, LIKELIHOOD, POSTERIOR, TRUTH, compared, heights
 from reproduce.wang.printed import ROWS
@@ -47,9 +48,7 @@ def run(experiment, cases):
         number=0, index=k, seed=[experiment.seed, 0, points, k], keep=KEEP[budget], n=points,
         iterations=ITERATIONS[budget][300], cost=max(points / 300, 0.1))
         for k in range(count(budget, "ground", points))] for points in POINTS[budget]}
-    done = iter(experiment.replicates(compared, [each for some in tasks.values() for each in some],
-                                      "predictions", warm=warm))
-    return {key: [next(done) for _ in some] for key, some in tasks.items()}
+    return replicates_by_key(experiment, compared, tasks, "predictions", warm=warm)
 
 
 def count(budget, kind, number):

@@ -18,6 +18,7 @@ from itertools import product
 import numpy as np
 
 from reproduce.harness.claims import Claim, Scan, brief, log, mean, smallest, text_table
+from reproduce.harness.replicates import replicates_by_key
 from reproduce.harness.style import legend_below, panels, plain_log, shades
 from reproduce.wang.chains import SLICES, WIDE
 from reproduce.wang.long_chains import clocks, combine, cost, long_chain, share_of_hits, warm
@@ -44,17 +45,16 @@ def run(experiment, cases):
     """Return {row: {unit: {slice: {(r, s): what together says, with its cost}}}}."""
     budget = experiment.budget
     n = SMALL if budget == "smoke" else None
-    wanted = list(product(SAMPLED[budget], UNITS, SLICED[budget], product(*PLANE[budget])))
-    tasks = [dict(number=number, index=0, method=SOD, unit=unit, w=SLICES[name][0],
-                  max_widths=SLICES[name][1], r=r, s=s, windows=WINDOWS[budget], n=n,
-                  seed=[experiment.seed, number, chain], cost=s * r**0.6)
-             for number, unit, name, (r, s) in wanted for chain in range(CHAINS[budget])]
-    done = iter(experiment.replicates(long_chain, tasks, "chains", warm=warm))
+    done = replicates_by_key(experiment, long_chain, {(number, unit, name, (r, s)): [dict(
+        number=number, index=0, method=SOD, unit=unit, w=SLICES[name][0],
+        max_widths=SLICES[name][1], r=r, s=s, windows=WINDOWS[budget], n=n,
+        seed=[experiment.seed, number, chain], cost=s * r**0.6) for chain in range(CHAINS[budget])]
+        for number, unit, name, (r, s) in product(
+            SAMPLED[budget], UNITS, SLICED[budget], product(*PLANE[budget]))}, "chains", warm=warm)
     rows = {SOD: [SOD, "sweep", *SLICES[WIDE], None]}
     timed = clocks(experiment, dict.fromkeys(SAMPLED[budget], rows), TIMED[budget], n)
     found = {}
-    for number, unit, name, (r, s) in wanted:
-        chains = [next(done) for _ in range(CHAINS[budget])]
+    for (number, unit, name, (r, s)), chains in done.items():
         # more than one variable changes, unless the mark moves once and by one update
         priced = "variable" if (unit, r * s) == ("random", 1) else "sweep"
         one = combine(chains) | {"hits": mean([share_of_hits([c]) for c in chains]),

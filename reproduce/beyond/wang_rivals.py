@@ -27,6 +27,7 @@ import numpy as np
 from reproduce.beyond.rivals.moments import as_one, distance_of_rows, halves_apart, scale_log
 from reproduce.beyond.rivals.rows import CHAINS, TAKEN, pick, table_of_rows
 from reproduce.harness.claims import Claim, Measured, average, brief, mean, text_table
+from reproduce.harness.replicates import replicates_by_key
 from reproduce.harness.style import legend_below, log_bar, panels, plain_log, row_labels, styles
 from reproduce.wang import quadrature, rivals
 from reproduce.wang.printed import ARD, ISOTROPIC, METHODS, NYSTROM, ROWS, SOD, STANDARD, TEMPERED
@@ -88,10 +89,9 @@ def run(experiment, cases):
               for method in shown(number, index)]
     settings = {(number, method): SCANNED[method] for number, index, method in wanted
                 if index == 0}
-    done = iter(experiment.replicates(rivals.pilot_chain, [
+    pilots = replicates_by_key(experiment, rivals.pilot_chain, {key: [
         task(*key, setting, longest_chain(SCANNING[budget], *key, setting), 100 + k)
-        for key, some in settings.items() for k, setting in enumerate(some)], "pilots", warm=warm))
-    pilots = {key: [next(done) for _ in some] for key, some in settings.items()}
+        for k, setting in enumerate(some)] for key, some in settings.items()}, "pilots", warm=warm)
     chosen = {key: pick(some, pilots[key]) for key, some in settings.items()}
     lengths = {}
     for number, index, method in wanted:

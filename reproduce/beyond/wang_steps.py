@@ -15,6 +15,7 @@ from reproduce.harness.start import Study, main
 import numpy as np
 
 from reproduce.harness.claims import Claim, Scan, brief, log, text_table
+from reproduce.harness.replicates import replicates_by_key
 from reproduce.harness.style import legend_below, mark, panels, plain_log, styles
 from reproduce.wang.chains import NARROW, SLICES, WIDE
 from reproduce.wang.long_chains import clocks, combine, cost, long_chain, usual, warm
@@ -41,7 +42,7 @@ TOLD = 1.5  # a single window tells the time within this factor (wang_windows.py
 
 def run(experiment, cases):
     """Return {row: {slice: {method: what together says, with its cost}}}."""
-    budget, wanted, tasks = experiment.budget, [], []
+    budget, tasks, found = experiment.budget, {}, {}
     n = SMALL if budget == "smoke" else None
     for number, slices in ROOM[budget].items():
         row, windows, chains = ROWS[number], WINDOWS[budget], CHAINS
@@ -49,17 +50,15 @@ def run(experiment, cases):
             windows, chains = WINDOWS_ARD[row.n], CHAINS if row.n == 300 else 1
         for w, limit in slices:
             for method in (STANDARD, SOD):
-                wanted.append((number, name_of(w, limit), method, chains))
-                tasks += [dict(number=number, index=0, method=method, windows=windows, w=w,
-                               max_widths=limit, n=n, seed=[experiment.seed, number, chain],
-                               cost=windows * row.n / 300 * (20 if row.kind == ARD else 1))
-                          for chain in range(chains)]
+                tasks[number, name_of(w, limit), method] = [dict(
+                    number=number, index=0, method=method, windows=windows, w=w,
+                    max_widths=limit, n=n, seed=[experiment.seed, number, chain],
+                    cost=windows * row.n / 300 * (20 if row.kind == ARD else 1))
+                    for chain in range(chains)]
     rows = {SOD: [SOD, "variable", *SLICES[WIDE], None]}
     timed = clocks(experiment, dict.fromkeys(ROOM[budget], rows), TIMED[budget], n)
-    done = iter(experiment.replicates(long_chain, tasks, "chains", warm=warm))
-    found = {}
-    for number, name, method, chains in wanted:
-        each = [next(done) for _ in range(chains)]
+    done = replicates_by_key(experiment, long_chain, tasks, "chains", warm=warm)
+    for (number, name, method), each in done.items():
         found.setdefault(number, {}).setdefault(name, {})[method] = combine(each) | {
             "cost": cost(each, method, "variable", timed[number], method)}
     return {"rows": found}

@@ -13,7 +13,8 @@ from reproduce.harness.start import Study, main
 
 import numpy as np
 
-from reproduce.harness.claims import Claim, Scan, brief, mean, text_table
+from reproduce.harness.claims import Claim, Scan, brief, text_table
+from reproduce.harness.replicates import replicates_by_key
 from reproduce.harness.style import COLOURS, legend_below, mark, panels, plain_log, row_labels
 from reproduce.wang.chains import NARROW, SLICES, WIDE
 from reproduce.wang.long_chains import WINDOW, combine, long_chain, usual, warm
@@ -58,20 +59,17 @@ def plan(budget):
 
 def run(experiment, cases):
     """Return {row: {method: {slice: what together says}}}."""
-    wanted, tasks = plan(experiment.budget), []
-    for number, method, name, windows, chains, n in wanted:
+    tasks, found = {}, {}
+    for number, method, name, windows, chains, n in plan(experiment.budget):
         w, max_widths = SLICES[name]
         heavy = WORK[method] * windows * (ROWS[number].n / 300) * (20 if ROWS[number].kind == ARD
                                                                    else 1)
-        tasks += [dict(number=number, index=0, method=method, windows=windows, w=w,
-                       max_widths=max_widths, n=n, seed=[experiment.seed, number, chain],
-                       cost=heavy) for chain in range(chains)]
-    done = iter(experiment.replicates(long_chain, tasks, "chains", warm=warm))
-    found = {}
-    for number, method, name, _, chains, _ in wanted:
-        each = [next(done) for _ in range(chains)]
-        found.setdefault(number, {}).setdefault(method, {})[name] = combine(each) | {
-            "share": mean([c["noise"] for c in each])}
+        tasks[number, method, name] = [dict(
+            number=number, index=0, method=method, windows=windows, w=w, max_widths=max_widths,
+            n=n, seed=[experiment.seed, number, chain], cost=heavy) for chain in range(chains)]
+    done = replicates_by_key(experiment, long_chain, tasks, "chains", warm=warm)
+    for (number, method, name), chains in done.items():
+        found.setdefault(number, {}).setdefault(method, {})[name] = combine(chains)
     return {"rows": found}
 
 

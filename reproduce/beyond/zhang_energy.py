@@ -26,6 +26,7 @@ from algorithms.zhang_sshmc import abla_path
 from algorithms.zhang_sshmc_fast import sshmc
 from models.funnel import Funnel
 from reproduce.harness.claims import Claim, Measured, brief, mean, text_table
+from reproduce.harness.replicates import replicates_by_key
 from reproduce.harness.style import COLOURS, legend_below, panels
 from reproduce.zhang import coupled_funnels as crossed
 from reproduce.zhang.comparison import cost
@@ -59,13 +60,12 @@ def run(experiment, cases):
         dict(n=n, seed=[seed, k], whole=k == 0) for k in range(STARTS[budget])], "starts",
         warm=warm)
     chains, length, burn_in = CHAINS[budget]
-    tasks = [dict(share=share, n=n, eps=eps, L=steps, chains=chains, length=length,
-                  burn_in=burn_in, seed=[seed, 1], cost=steps)
-             for share in (1.0, 0.0) for eps, steps in product(*GRID[budget])]
-    done = experiment.replicates(crossed_funnels, tasks, "settings", warm=warm)
-    best = {share: max((found for task, found in zip(tasks, done, strict=True)
-                        if task["share"] == share), key=lambda found: found["b"] / found["cost"])
-            for share in (1.0, 0.0)}
+    done = replicates_by_key(experiment, crossed_funnels, {share: [
+        dict(share=share, n=n, eps=eps, L=steps, chains=chains, length=length, burn_in=burn_in,
+             seed=[seed, 1], cost=steps) for eps, steps in product(*GRID[budget])]
+        for share in (1.0, 0.0)}, "settings", warm=warm)
+    best = {share: max(each, key=lambda found: found["b"] / found["cost"])
+            for share, each in done.items()}
     return {"n": n, "exact": exact_steps(n, seed), "path": starts[0]["path"], "starts": {name: [
         start[name] for start in starts] for name in starts[0] if name != "path"}, "best": best}
 

@@ -24,6 +24,7 @@ from algorithms.generalised_leapfrog import rmhmc
 from algorithms.zhang_sshmc_fast import sshmc
 from models.funnel import VARIANCE, Funnel
 from reproduce.harness.claims import Claim, Measured, Scan, brief, log, mean, text_table
+from reproduce.harness.replicates import replicates_by_key
 from reproduce.harness.style import COLOURS, panels, plain_log
 from reproduce.zhang.contracted import contract_soft_abs
 from reproduce.zhang.funnel import exact_draw
@@ -49,18 +50,16 @@ TIMED = {"paper": 10, "short": 5, "smoke": 2}  # rounds
 def run(experiment, cases):
     """Return {method: {steps: effective draws of a transition, acceptance}}, and the times."""
     n, starts = SIZE[experiment.budget], STARTS[experiment.budget]
-    tasks = [dict(method=method, n=n, L=L, seeds=[[experiment.seed, int(k)] for k in some],
-                  cost=L * len(some) * (1.0 if method == SOFT else 1e-4))
-             for method, each in STEPS.items() for L in each
-             for some in np.array_split(range(starts[method]), 4 if method == SSHMC else 8)
-             if len(some)]
-    done = experiment.replicates(from_exact_draws, tasks, "groups of starts", warm=warm)
+    done = replicates_by_key(experiment, from_exact_draws, {(method, L): [
+        dict(method=method, n=n, L=L, seeds=[[experiment.seed, int(k)] for k in some],
+             cost=L * len(some) * (1.0 if method == SOFT else 1e-4))
+        for some in np.array_split(range(starts[method]), 4 if method == SSHMC else 8)
+        if len(some)] for method, each in STEPS.items() for L in each},
+        "groups of starts", warm=warm)
     (times,) = experiment.replicates(
         clock, [dict(n=n, rounds=TIMED[experiment.budget])], "timings", warm=warm)
-    found = {method: {L: effective([pair for task, each in zip(tasks, done, strict=True)
-                                    if (task["method"], task["L"]) == (method, L)
-                                    for pair in each["pairs"]]) for L in steps}
-             for method, steps in STEPS.items()}
+    found = {method: {L: effective([pair for each in done[method, L] for pair in each["pairs"]])
+                      for L in steps} for method, steps in STEPS.items()}
     return {"n": n, "found": found, "seconds": times["seconds"]}
 
 

@@ -187,6 +187,13 @@ class Experiment:
             self.folder.rmdir()
 
 
+def replicates_by_key(experiment, function, tasks, unit, **options):
+    """Return {key: results} of the replicates of {key: tasks}, all computed in one call."""
+    done = iter(experiment.replicates(
+        function, [task for each in tasks.values() for task in each], unit, **options))
+    return {key: [next(done) for _ in each] for key, each in tasks.items()}
+
+
 def figures(budget):
     """Return the folder that a script writes to; only what the paper budget writes is committed."""
     folder = FIGURES if budget == "paper" else FIGURES / budget

@@ -17,7 +17,7 @@ import numpy as np
 from scipy.stats import norm
 
 from reproduce.harness.claims import Claim, Measured, Scan, as_measured, average, joint
-from reproduce.harness.replicates import Experiment
+from reproduce.harness.replicates import Experiment, replicates_by_key
 from reproduce.wang import printed
 from reproduce.wang.chains import SLICES, UNITS, WIDE, clock, costs, evaluations, warm
 from reproduce.wang.printed import MAPPING, METHODS, ROWS, SOD, STANDARD, TAU, TEMPERED, half_unit
@@ -83,11 +83,10 @@ def table_rows(experiment, chain):
                   for key, each in tasks(budget, store.seed, number).items()}
         if not wanted:
             continue
-        done = iter(store.replicates(chain, [task for each in wanted.values() for task in each],
-                                     f"chains, n = {n}", progress, warm))
-        for (number, *key), each in wanted.items():
+        done = replicates_by_key(store, chain, wanted, f"chains, n = {n}", note=progress, warm=warm)
+        for (number, *key), each in done.items():
             runs.setdefault(number, {})[tuple(key)] = [
-                (task["index"], next(done)) for task in each]
+                (task["index"], run) for task, run in zip(wanted[number, *key], each, strict=True)]
     rounds, iterations = TIMED[budget]
     rows = {}
     for number, each in runs.items():  # one after the other: no two clocks at once

@@ -20,6 +20,7 @@ from functools import partial
 import numpy as np
 
 from reproduce.harness.claims import Claim, Measured, Scan, joint, joint_deviate, log, mean
+from reproduce.harness.replicates import replicates_by_key
 from reproduce.harness.style import COLOURS, MARKERS, legend_above
 from reproduce.zhang.estimates import counts_dict, worst
 from reproduce.zhang.printed import ACCEPTANCE, GIBBS, HMC, METHODS, SSHMC, half_unit, number
@@ -57,22 +58,21 @@ def pilot_chains(settings, chains, seed, weights, burn_in, chain):
     return {"pilots": found}
 
 
-def tune(experiment, pilots, rows, weight, warm, unit="groups of settings", size=4):
+def tune(experiment, pilots, rows, weight, warm):
     """Run the pilot chains of all rows; return {row: its pilots}.
 
-    pilots : function     what a replicate computes, by `pilot_chains`, of `size` settings
+    pilots : function     what a replicate computes, by `pilot_chains`, of four settings
     rows   : {row: (its own arguments, settings that are tried, (chains, n, burn_in))}
     weight : function     (setting) -> about how long a transition takes, for the progress bar
     """
-    tasks = [(row, arguments | dict(
-        settings=settings[k : k + size], chains=chains, n=n, burn_in=burn_in,
+    tasks = {row: [arguments | dict(
+        settings=settings[k : k + 4], chains=chains, n=n, burn_in=burn_in,
         seed=[experiment.seed, place],
-        cost=sum(map(weight, settings[k : k + size])) * chains * (n + burn_in)))
-        for place, (row, (arguments, settings, (chains, n, burn_in))) in enumerate(rows.items())
-        for k in range(0, len(settings), size)]
-    done = experiment.replicates(pilots, [task for _, task in tasks], unit, warm=warm)
-    return {row: [pilot for (name, _), found in zip(tasks, done, strict=True) if name == row
-                  for pilot in found["pilots"]] for row in rows}
+        cost=sum(map(weight, settings[k : k + 4])) * chains * (n + burn_in))
+        for k in range(0, len(settings), 4)]
+        for place, (row, (arguments, settings, (chains, n, burn_in))) in enumerate(rows.items())}
+    done = replicates_by_key(experiment, pilots, tasks, "groups of settings", warm=warm)
+    return {row: [pilot for found in done[row] for pilot in found["pilots"]] for row in rows}
 
 
 def efficiency(found):
@@ -126,9 +126,7 @@ def draw_pilots(ax, tried, work, scale=1.0):
 
 def runs_by_setting(experiment, function, tasks, warm):
     """Run the tasks of {name: its tasks}; return {name: its results}."""
-    done = iter(experiment.replicates(function, [task for each in tasks.values() for task in each],
-                                      "chains", progress, warm))
-    return {name: [next(done) for _ in each] for name, each in tasks.items()}
+    return replicates_by_key(experiment, function, tasks, "chains", note=progress, warm=warm)
 
 
 def progress(found):
