@@ -22,13 +22,13 @@ from algorithms.hmc import hmc
 from algorithms.rmhmc_within_gibbs import rmhmc_within_gibbs
 from algorithms.zhang_sshmc_fast import sshmc
 from reproduce.harness.claims import brief, exponential, text_table
+from reproduce.harness.replicates import Experiment
 from reproduce.harness.style import COLOURS, legend_below, panels
-from reproduce.zhang import comparison, cox, pictures
+from reproduce.zhang import comparison, cox
 from reproduce.zhang.comparison import full_claim
-from reproduce.zhang.cox import DATA, EDGES, LINEAGE, WEIGHTS, problem, start
+from reproduce.zhang.cox import DATA, EDGES, LINEAGE, WEIGHTS, mean_field, problem, start
 from reproduce.zhang.datasets import RANGE, SIGMA2, cox_64
 from reproduce.zhang.estimates import in_blocks
-from reproduce.zhang.pictures import mean_field
 from reproduce.zhang.printed import COX as SETTINGS
 from reproduce.zhang.printed import GIBBS, HMC, SSHMC, quote
 
@@ -128,7 +128,7 @@ class Figure3(NamedTuple):
 def run(experiment, cases):
     """Run all methods on the first data set, and SSHMC on 64 x 64: a Figure3."""
     budget = experiment.budget
-    scanned = cox.run_scan(cox.keeper(experiment), one_chain, warm)
+    scanned = cox.run_scan(Experiment(cox.KEEPER, experiment), one_chain, warm)
     tasks = [dict(method=method, data=DATA["unit"][0], setting={} if method == NUTS else cox.taken(
         scanned[method, "unit"], method), n=n, burn_in=burn_in,
         seeds=[[experiment.seed, 2, k] for k in range(cox.CHAINS[budget])])
@@ -203,11 +203,11 @@ def table(r):
 def figure(r):
     """Draw the paper's panels (a) to (d), the data sets, and below them 64 x 64."""
     fig, axes = panels(4, 5, 8.5)
-    pictures.draw_fields(fig, axes[0], {
+    cox.draw_fields(fig, axes[0], {
         "(a) RMHMC": mean_field(r.rows[GIBBS]), "(b) SSHMC": mean_field(r.rows[SSHMC]),
         "NUTS (ours)": mean_field(r.rows[NUTS])})
-    pictures.draw_data(axes[1:3])
-    pictures.draw_fields(fig, axes[3], {"SSHMC": mean_field(r.large), "true field": r.truth_64})
+    cox.draw_data(axes[1:3])
+    cox.draw_fields(fig, axes[3], {"SSHMC": mean_field(r.large), "true field": r.truth_64})
     axes[3, 0].set_ylabel(r"64 $\times$ 64")
     axes[3, 2].axis("off")
     for line, found, letters in zip(axes[[0, 3]], (r.rows, {SSHMC: r.large}), (

@@ -88,10 +88,9 @@ def run(experiment, cases):
     """Run the scan and the chains of the rows, and time them: a Table4."""
     warm = partial(cox.warm_up, one_chain)
     scanned = cox.run_scan(experiment, one_chain, warm)
-    found = {"rows": cox.run_rows(experiment, scanned, one_chain, warm),
-             "scan": cox.scan_of(scanned) | cox.scan_of(cox.run_between(experiment, one_chain,
-                                                                        warm)),
-             "alone": cox.run_alone(experiment, scanned, one_chain, warm)}
+    rows, alone = cox.run_rows(experiment, scanned, one_chain, warm)
+    between = cox.run_between(experiment, one_chain, warm)
+    found = {"rows": rows, "scan": cox.scan_of(scanned) | cox.scan_of(between), "alone": alone}
     where = {name: (*name.split(", "), "unit")[:2] for rows in found.values() for name in rows}
     seconds = comparison.time_rows(experiment, clock, {
         name: [where[name][0], DATA[where[name][1]][0], where[name][1], each.setting]

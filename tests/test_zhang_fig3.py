@@ -11,7 +11,7 @@ from judging import check_moves, put, replaced
 from reproduce import zhang_fig3 as fig3
 from reproduce.harness.claims import BUDGETS, Measured
 from reproduce.harness.style import plt
-from reproduce.zhang import cox, pictures
+from reproduce.zhang import cox
 from reproduce.zhang.cox import EDGES, Estimates, Posterior
 from reproduce.zhang.datasets import load
 from reproduce.zhang.printed import GIBBS, SSHMC
@@ -109,7 +109,7 @@ def test_all_methods_run_on_the_first_data_set_with_the_settings_of_table_4(budg
             values = [7, *([[*pair] for pair in pairs] for pairs in MOMENTS)]
             return [{"posterior": [*values, *made_up().rows[GIBBS][3:]]} for _ in tasks]
 
-    monkeypatch.setattr(cox, "keeper", lambda experiment: "the keeper")
+    monkeypatch.setattr(fig3, "Experiment", lambda name, experiment: name)
     monkeypatch.setattr(cox, "run_scan", lambda runs, *_: {
         (method, distance): f"{runs}'s {method}, {distance}" for method, distance in cox.GRIDS})
     monkeypatch.setattr(cox, "taken", lambda tried, method: f"{method} of {tried}")
@@ -121,7 +121,7 @@ def test_all_methods_run_on_the_first_data_set_with_the_settings_of_table_4(budg
     for task in tasks:
         method, nuts = task["method"], task["method"] == "NUTS"
         assert task["data"] == cox.DATA["unit"][0]
-        assert task["setting"] == ({} if nuts else f"{method} of the keeper's {method}, unit")
+        assert task["setting"] == ({} if nuts else f"{method} of zhang_table4's {method}, unit")
         assert (task["n"], task["burn_in"]) == (fig3.WARM_UP if nuts else cox.LENGTH)[budget]
         assert len({str(seed) for seed in task["seeds"]}) == cox.CHAINS[budget]
     assert found.rows[SSHMC] == made_up().rows[GIBBS]._replace(n=7)
@@ -179,7 +179,7 @@ def test_the_panels_stand_as_in_the_paper():
 
 def test_the_data_sets_are_shown_with_their_points():
     _, lines = plt.subplots(2, 5)
-    pictures.draw_data(lines)
+    cox.draw_data(lines)
     for line, names in zip(lines, cox.DATA.values(), strict=True):
         for ax, name in zip(line, names, strict=True):
             data = load(name)

@@ -193,12 +193,12 @@ class Recorder(studies.Recorder):
 def test_a_run_puts_times_and_estimates_together(budget, monkeypatch):
     result, scan = made_up(), f"{RIVAL_PIXEL}, eps = 0.1, 0.3"
     monkeypatch.setattr(cox, "run_scan", lambda experiment, *_: "scanned")
-    monkeypatch.setattr(cox, "run_rows", lambda experiment, scanned, *_: result.rows)
+    monkeypatch.setattr(cox, "run_rows", lambda experiment, scanned, *_: (
+        result.rows, result.alone))
     monkeypatch.setattr(cox, "run_between", lambda experiment, *_: "between")
     monkeypatch.setattr(cox, "scan_of", lambda which: {
         name: found for name, found in result.scan.items()
         if name.startswith(SSHMC) == (which == "scanned")})
-    monkeypatch.setattr(cox, "run_alone", lambda experiment, scanned, *_: result.alone)
     experiment = Recorder(budget)
     found = table4.run(experiment, None)
     ((_, (task,)),) = experiment.calls
@@ -227,14 +227,13 @@ def test_which_chains_are_run(monkeypatch):
     monkeypatch.setattr(cox, "taken", lambda tried, method: tried | {"of": method})
     scanned = {key: {"eps_theta": k, "L": 1} for k, key in enumerate(cox.ROWS.values())}
     experiment = SimpleNamespace(budget="paper", seed=5)
-    rows = cox.run_rows(experiment, scanned, None, None)
+    rows, alone = cox.run_rows(experiment, scanned, None, None)
     for name, (method, distance) in cox.ROWS.items():
         setting = scanned[method, distance] | {"of": method}
         assert rows[name] == ([(name, data) for data in cox.DATA[distance]], 5000, setting)
         assert [(each["method"], each["distance"], each["burn_in"], each["seed"])
                 for each in asked[name]] == [(method, distance, 1000, [5, 100, k])
                                              for k in range(5)]
-    alone = cox.run_alone(experiment, scanned, None, None)
     first = cox.DATA["unit"][0]
     assert alone == {SSHMC: ([(SSHMC, first)] * 4, 5000, scanned[SSHMC, "unit"] | {"of": SSHMC}),
                      HMC: ([(HMC, first)] * 4, 300, cox.HMC_SETTING)}

@@ -26,8 +26,7 @@ from models.interface import precompute_phi, sizes, velocity_theta
 from models.log_gaussian_cox import LogGaussianCox
 from models.non_centred import NonCentred, theta_of
 from reproduce.harness.claims import Measured, Scan, average, exponential, log, mean
-from reproduce.harness.replicates import Experiment
-from reproduce.harness.run import Settings
+from reproduce.harness.style import COLOURS
 from reproduce.zhang.comparison import SMALL, pick, runs_by_setting
 from reproduce.zhang.datasets import GRID, MU, RANGE, SIGMA2, load
 from reproduce.zhang.estimates import summary
@@ -187,31 +186,20 @@ def scan_of(found):
 
 
 def run_rows(experiment, found, one_chain, warm):
-    """Return {row: Estimates} of the taken settings, a chain on each data set."""
-    tasks = {name: [task(experiment, *key, data, taken(found[key], key[0]), LENGTH, (100, k))
-                    for k, data in enumerate(DATA[key[1]][: SETS[experiment.budget]])]
-             for name, key in ROWS.items()}
-    done = runs_by_setting(experiment, one_chain, tasks, warm)
-    return {name: estimates(done[name], each[0]["n"], each[0]["setting"])
-            for name, each in tasks.items()}
+    """Run the taken settings; return {row: Estimates} and {method: Estimates}.
 
-
-def run_alone(experiment, found, one_chain, warm):
-    """Return {method: Estimates} of SSHMC and HMC: chains on the first data set alone."""
+    A row has a chain on each data set; SSHMC and HMC have chains on the first data set alone.
+    """
+    rows = {name: [task(experiment, *key, data, taken(found[key], key[0]), LENGTH, (100, k))
+                   for k, data in enumerate(DATA[key[1]][: SETS[experiment.budget]])]
+            for name, key in ROWS.items()}
     settings = {SSHMC: (taken(found[SSHMC, "unit"], SSHMC), LENGTH), HMC: (HMC_SETTING, HMC_LENGTH)}
-    tasks = {method: [task(experiment, method, "unit", DATA["unit"][0], setting, lengths, (101, k))
+    alone = {method: [task(experiment, method, "unit", DATA["unit"][0], setting, lengths, (101, k))
                       for k in range(CHAINS[experiment.budget])]
              for method, (setting, lengths) in settings.items()}
-    done = runs_by_setting(experiment, one_chain, tasks, warm)
-    return {method: estimates(done[method], each[0]["n"], each[0]["setting"])
-            for method, each in tasks.items()}
-
-
-def keeper(experiment):
-    """Return the experiment in whose name the runs are stored, for a script that is not KEEPER."""
-    return Experiment(KEEPER, Settings(experiment.budget, experiment.jobs, experiment.seed,
-                                       recall=experiment.recall, shard=experiment.shard,
-                                       dask=experiment.dask))
+    done = runs_by_setting(experiment, one_chain, rows | alone, warm)
+    return [{name: estimates(done[name], each[0]["n"], each[0]["setting"])
+             for name, each in tasks.items()} for tasks in (rows, alone)]
 
 
 class Estimates(NamedTuple):
@@ -464,3 +452,31 @@ def fields_apart(a, b):
 def in_time(found, minutes):
     """Return the ESS of log beta in so many minutes on one core."""
     return exponential(found.ess["beta"]) / found.n / mean(found.seconds) * (60 * minutes)
+
+
+def draw_fields(fig, line, fields):
+    """Draw {title: (d, d) field} in the first panels of a line, on one scale of colours."""
+    low, high = (end(list(map(end, fields.values()))) for end in (np.min, np.max))
+    for ax, (title, field) in zip(line, fields.items(), strict=False):
+        shown = ax.imshow(field, vmin=low, vmax=high, cmap="viridis")
+        ax.set(title=title, xticks=[], yticks=[])
+    fig.colorbar(shown, ax=line[: len(fields)], orientation="horizontal", shrink=0.8, aspect=30,
+                 label="log intensity")
+
+
+def draw_data(lines):
+    """Draw the counts of each data set above the field they are of, a line for each family."""
+    for line, (distance, names) in zip(lines, DATA.items(), strict=True):
+        for ax, name in zip(line, names, strict=True):
+            data = load(name)
+            row, column = np.nonzero(data.y)
+            ax.imshow(data.x, cmap="Greys", alpha=0.5)
+            ax.scatter(column, row, s=2 * data.y[row, column], color=COLOURS[4])
+            ax.set(title=f"{data.y.sum():.0f} points", xticks=[], yticks=[])
+        line[0].set_ylabel({"unit": "unit square", "pixel": "in pixels"}[distance])
+
+
+def mean_field(found):
+    """Return the mean of the field over all runs, (d, d)."""
+    field = np.mean(found.field, axis=0)
+    return field.reshape(math.isqrt(field.size), -1)
