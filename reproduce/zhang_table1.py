@@ -108,7 +108,8 @@ def run(experiment, cases):
     wanted = {row: (method(row), mass, picked[row], *more.get(row, CHAINS[budget]))
               for row, mass in ROWS.items()} | {
         f"{row}, {name}": (row, PRINTED, setting, *SCANNED[budget]) for row in METHODS
-        for name, setting in funnel.scan(row, tried[row]).items()}
+        for name, setting in comparison.scan_settings(
+            tried[row], lambda setting, row=row: funnel.steps(row, setting)).items()}
     n, burn_in = LENGTH[budget]
     tasks = {key: [dict(method=name, mass=mass, setting=setting, pieces=pieces, n=n,
                         burn_in=burn_in, seed=[seed, 100 + k, chain],

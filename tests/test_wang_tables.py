@@ -188,10 +188,7 @@ def test_leads_joint_tests_and_updates(monkeypatch):
         assert all(f", {what.split(':')[0]}:" in c.what and "in seconds" in c.why for c in claims)
 
 
-def test_z_and_intervals_by_hand():
-    # rounding is uniform: a variance of a third of its half width squared
-    assert tables.z(Measured(1.0, 0.3), 0.0, 0.4, 0.0) == pytest.approx(2, rel=1e-14)
-    assert tables.z(Measured(1.0, 0.0), 0.0, 0.0, 3**0.5) == pytest.approx(1, rel=1e-14)
+def test_noise_and_intervals_by_hand():
     assert tables.noise(10.0) == pytest.approx((62 / 1333) ** 0.5, rel=1e-14)
     value, error, rounding = tables.printed_gain(1, SOD)
     assert value == pytest.approx(-np.log(0.45), rel=1e-14)
@@ -212,14 +209,14 @@ def test_z_of_a_cell_has_its_own_printed_numbers():
     r = {number: {setting: {} for setting in SETTINGS} for number in ROWS}
     for number, method in tables.CELLS:
         for k, setting in enumerate(SETTINGS):
-            r[number][setting][method] = blank(gain={"seconds": Measured(
+            r[number][setting][method] = blank(gain={"evaluations": Measured(
                 -np.log(ROWS[number].ratio.get(method, 1)) + 0.3, 0.1 + k)})
     for k, setting in enumerate(SETTINGS):
-        for errors, se in ((None, 0.1 + k), (MAIN, 0.1)):
-            found = dict(zip(tables.POOLED, tables.z_gain(r, setting, "seconds", errors),
-                             strict=True))
+        for errors, se in ((setting, 0.1 + k), (MAIN, 0.1)):
+            found = dict(zip(tables.POOLED, tables.z_gain(r, setting, errors), strict=True))
             for cell, taus, ratio in (((4, NYSTROM), 12.88 + 15.62, 0.97),
                                       ((9, SOD), 8.27 + 9.33, 0.34)):
+                # rounding is uniform: a variance of a third of its half width squared
                 error = (6 * taus + 4) / 1333 + (0.005 / ratio) ** 2 / 3
                 assert found[cell] == pytest.approx(0.3 / (se**2 + error) ** 0.5, rel=1e-12)
 

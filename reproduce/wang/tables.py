@@ -370,19 +370,17 @@ def joint_claims(claim, what, cells, *further):
         for method in METHODS if method in {each for _, each in cells}]
 
 
-def z_gain(r, setting, by, errors=None):
+def z_gain(r, setting, errors):
     """Return (ours - printed) / error for the gains of all cells of a mapping.
 
-    `errors`: of which setting the standard errors of ours are, if not of this one.
+    `errors` is the setting of which the standard errors of ours are; rounding is uniform.
     """
-    return [z(Measured(gain(r, number, setting, method, by).value,
-                       gain(r, number, errors or setting, method, by).se),
-              *printed_gain(number, method)) for number, method in POOLED]
-
-
-def z(ours, printed, error, rounding):
-    """Return the difference in standard errors; rounding is uniform."""
-    return (ours.value - printed) / np.sqrt(ours.se**2 + error**2 + rounding**2 / 3)
+    found = []
+    for number, method in POOLED:
+        theirs, error, rounding = printed_gain(number, method)
+        ours, se = gain(r, number, setting, method).value, gain(r, number, errors, method).se
+        found.append((ours - theirs) / np.sqrt(se**2 + error**2 + rounding**2 / 3))
+    return np.array(found)
 
 
 # What an iteration is, by the printed CPU times: CPU / CPU_STD = 1 / (updates e) + t* / t

@@ -25,7 +25,7 @@ from scipy.stats import chi2, norm
 
 from models.funnel import VARIANCE
 from reproduce.harness.claims import Measured, Noted, brief, log, mean
-from reproduce.zhang.comparison import efficiency, scan_settings, time_ratio
+from reproduce.zhang.comparison import efficiency, time_ratio
 from reproduce.zhang.estimates import summary
 from reproduce.zhang.printed import FUNNEL, GIBBS, HMC, METHODS, SSHMC, number
 
@@ -94,11 +94,6 @@ def steps(method, setting):
     if method == GIBBS:
         return f"{setting['L_theta']} and {setting['L_phi']}"
     return f"{reading(setting)}, {setting['L']}" if method == SSHMC else f"{setting['L']}"
-
-
-def scan(method, tried):
-    """Return {steps: setting}: the most efficient one of each with a rate in the paper's range."""
-    return scan_settings(tried, lambda setting: steps(method, setting))
 
 
 def weight(setting):

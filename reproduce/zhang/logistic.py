@@ -215,17 +215,14 @@ class Table2(NamedTuple):
 
 def estimates(runs, setting, seconds=()):
     """Put the results of one_run of one setting together, as Estimates."""
-    def over_runs(values):
-        return mean(list(values))
-
     each = dict(zip(("min", "med", "max", "v"), zip(*((*r["w"], r["v"]) for r in runs),
                                                     strict=True), strict=True))
     return Estimates(
-        [over_runs(r["AP"][k] for r in runs) for k in range(len(runs[0]["AP"]))],
+        [mean([r["AP"][k] for r in runs]) for k in range(len(runs[0]["AP"]))],
         sum(r["divergences"] for r in runs), len(runs), *map(mean, each.values()),
-        over_runs(min(r["w"][0], r["v"]) for r in runs), over_runs(r["worst"] for r in runs),
-        over_runs(r["cost"] for r in runs).value, over_runs(r["gamma"][0] for r in runs),
-        over_runs(r["gamma"][1] for r in runs).value, setting, each, seconds)
+        mean([min(r["w"][0], r["v"]) for r in runs]), mean([r["worst"] for r in runs]),
+        mean([r["cost"] for r in runs]).value, mean([r["gamma"][0] for r in runs]),
+        mean([r["gamma"][1] for r in runs]).value, setting, each, seconds)
 
 
 def gain(row, other, measure, unit="draws"):

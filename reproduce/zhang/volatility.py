@@ -100,10 +100,9 @@ def scan(method, tried):
             for L in {s["L"] for s in found.values()}}
     kept = {key: s for key, s in found.items()
             if s["eps_phi"] in (min(ends[s["L"]]), max(ends[s["L"]]))}
-    later = [(eps_phi, L) for _, eps_phi, L in LONGER]
-    places = {key: later.index(each) if (each := (s["eps_phi"], s["L"])) in later else -1
-              for key, s in kept.items()}
-    return {key: kept[key] for key in sorted(kept, key=places.get)}
+    later = {(eps_phi, L): place for place, (_, eps_phi, L) in enumerate(LONGER)}
+    return dict(sorted(kept.items(), key=lambda item: later.get(
+        (item[1]["eps_phi"], item[1]["L"]), -1)))
 
 
 def run_in_numbers(first, chain):
@@ -197,8 +196,7 @@ def estimates(found, seconds=()):
     counts = [sum(w * c["counts"][k] for k, w in WEIGHTS[found.method].items()) / c["n"]
               for c in chains]
     rates = np.reshape([c["AP"] for c in chains], (len(chains), -1))
-    moments = ({name: mean(x) for name, x in by_name([c["phi"][what] for c in chains]).items()}
-               for what in ("mean", "sd"))
+    moments = (means(by_name([c["phi"][what] for c in chains])) for what in ("mean", "sd"))
     return Estimates(
         [mean(column) for column in rates.T], sum(c["divergences"] for c in chains),
         means(each) | {"all": mean([c["worst"] for c in chains])}, means(ess("squares")), *moments,
