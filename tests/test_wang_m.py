@@ -19,8 +19,7 @@ def made_up():
         part = np.log(m / ROWS[number].n / 0.25)
         curves.setdefault(number, {}).setdefault(method, {}).setdefault(columns, {})[m] = {
             "draw": Measured(1.0 + 0.6 * part**2, 0.02), "luck": 0.1,
-            "accepted": (rate := 0.6 if columns == PIVOTED else 0.4 + m / 1e5),
-            "rate": Measured(rate, 0.01)}
+            "accepted": Measured(0.6 if columns == PIVOTED else 0.4 + m / 1e5, 0.01)}
     return {"n": {number: row.n for number, row in ROWS.items()}, "curves": curves,
             "eigen": {number: {"all": Measured(9.0, 0.1), "first m": Measured(4.0, 0.1)}
                       for number in script.EIGEN},
@@ -57,10 +56,10 @@ MOVED = {
         lambda r: r["eigen"][9].update({"first m": Measured(0.5, 0.01)}),
         ["row 9, Eigen-exact: log(least time of an evaluation / the posterior's)"]),
     "a tenth does not do for row 9": (
-        lambda r: r["curves"][9][NYSTROM][RANDOM][90].update(accepted=0.1),
+        lambda r: r["curves"][9][NYSTROM][RANDOM][90].update(accepted=Measured(0.1, 0.01)),
         ["row 9, Nystrom of 10 %: acceptance rate"]),
     "pivots are no better": (
-        lambda r: [each.update(rate=Measured(0.3, 0.01))
+        lambda r: [each.update(accepted=Measured(0.3, 0.01))
                    for each in r["curves"][4][NYSTROM][PIVOTED].values()],
         ["row 4, Nystrom: acceptance, pivoted columns less random ones"]),
 }
@@ -86,14 +85,13 @@ def test_the_least_cost_pivots_and_columns_by_hand():
              for value, rate in ((1.0, 0.2), (2.0, 0.3), (3.0, 0.7))]
     found = script.combine_subsets(lucks)
     assert found["draw"] == (2.0, pytest.approx(3**-0.5)) and found["luck"] == 1.0
-    assert found["accepted"] == pytest.approx(0.4)
     # deviations of -.2, -.1 and .3: .14 / 2 / 3
-    assert found["rate"] == pytest.approx((0.4, (0.14 / 6) ** 0.5))
+    assert found["accepted"] == pytest.approx((0.4, (0.14 / 6) ** 0.5))
     one = script.combine_subsets(lucks[:1])
     assert one["draw"] == (1.0, 0.3) and np.isnan(one["luck"])
-    kinds = {PIVOTED: {9: {"rate": Measured(0.9, 0.03)}, 30: {"rate": Measured(1.0, 0.04)}},
-             RANDOM: {9: {"rate": Measured(0.1, 0.04)}, 30: {"rate": Measured(0.9, 0.03)},
-                      40: {"rate": Measured(0.95, 0.01)}}}  # the paper's m has random ones alone
+    kinds = {columns: {m: {"accepted": Measured(*rate)} for m, rate in rates.items()}
+             for columns, rates in ((PIVOTED, {9: (0.9, 0.03), 30: (1.0, 0.04)}), (RANDOM, {
+                 9: (0.1, 0.04), 30: (0.9, 0.03), 40: (0.95, 0.01)}))}  # 40: random ones alone
     found = script.pivoting_gain({"curves": {4: {NYSTROM: kinds}}}, 4)
     assert found == pytest.approx((0.45, 0.05 / 2**0.5))
     result = {"refused": {2: {0.5: Measured(0.3), 0.8: Measured(0.6), 1.0: Measured(0.7)}}}

@@ -14,8 +14,8 @@ from reproduce.wang.chains import NARROW, SLICES, WIDE
 def made_up():
     """Return a result in which r = s = 1 is the best by a factor of two."""
     return {"rows": {number: {unit: {name: {
-        pair: {"tau": Measured(5.0, 0.1), "cost": 1.0 if pair == (1, 1) else 2.0, "accepted": 0.5,
-               "rate": Measured(0.5 if pair[1] == 1 else 0.3, 0.01),
+        pair: {"tau": Measured(5.0, 0.1), "cost": 1.0 if pair == (1, 1) else 2.0,
+               "accepted": Measured(0.5 if pair[1] == 1 else 0.3, 0.01),
                "hits": Measured(0.0 if pair[0] == 1 else 0.8, 0.01 * (pair[0] > 1))}
         for pair in product(*plane.PLANE["paper"])} for name in SLICES} for unit in plane.UNITS}
         for number in plane.SAMPLED["paper"]}}
@@ -37,8 +37,8 @@ MOVED = {
         lambda r: r["rows"][4]["sweep"][WIDE][8, 1].update(hits=Measured(0.1, 0.01)),
         f"row 4, sweep, {WIDE}: share of known energies, r = 8, s = 1"),
     "large steps are accepted as often": (
-        lambda r: [each[1, 4].update(rate=Measured(0.7, 0.01)) for names in r["rows"][1].values()
-                   for each in names.values()],
+        lambda r: [each[1, 4].update(accepted=Measured(0.7, 0.01))
+                   for names in r["rows"][1].values() for each in names.values()],
         "rows 1, 2, 4: least rate of acceptance, s = 1 less s = 4"),
 }
 

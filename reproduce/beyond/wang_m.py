@@ -95,7 +95,7 @@ def run(experiment, cases):
         curve = found.setdefault(number, {}).setdefault(method, {}).setdefault(columns, {})
         curve[m] = combine_subsets([{"draw": one["log tau"] + np.log(cost(
             [chain], method, "variable", timed[number], f"{method} {m}")),
-            "accepted": one["accepted"]} for chain in chains for one in [combine([chain])]])
+            "accepted": one["accepted"].value} for chain in chains for one in [combine([chain])]])
     return {"n": {number: cases_of(number, budget) for number in found}, "curves": found,
             "refused": refused, "slow": slow, "eigen": eigen_times(
                 experiment, {number: round(part * cases_of(number, budget))
@@ -112,8 +112,7 @@ def combine_subsets(lucks):
     """Put the subsets of one size together."""
     draws = [one["draw"] for one in lucks]
     return {"draw": long_chains.pool(draws),
-            "accepted": float(np.mean([one["accepted"] for one in lucks])),
-            "rate": mean([one["accepted"] for one in lucks]),
+            "accepted": mean([one["accepted"] for one in lucks]),
             "luck": float(np.std([d.value for d in draws], ddof=1)) if len(draws) > 1 else np.nan}
 
 
@@ -169,7 +168,8 @@ def smallest_working_part(r, number):
 def pivoting_gain(r, number):
     """Return the mean gain in acceptance by pivoted columns over all m, with the chains' error."""
     kinds = r["curves"][number][NYSTROM]
-    return average([kinds[PIVOTED][m]["rate"] - kinds[RANDOM][m]["rate"] for m in kinds[PIVOTED]])
+    pivoted, drawn = kinds[PIVOTED], kinds[RANDOM]
+    return average([pivoted[m]["accepted"] - drawn[m]["accepted"] for m in pivoted])
 
 
 CHOSEN = "Section 6.1: the parameters of each method were chosen to give good performance"
@@ -201,7 +201,7 @@ CLAIMS = [
             0.0, np.inf, "order: slower, by the faster of all eigenvectors and the search for the"
             " first m alone", "order", budgets=("paper",)) for number in EIGEN],
     *[Claim(f"row {number}, Nystrom of 10 %: acceptance rate", quote("10%"),
-            lambda r, number=number: r["curves"][number][NYSTROM][RANDOM][90]["accepted"],
+            lambda r, number=number: r["curves"][number][NYSTROM][RANDOM][90]["accepted"].value,
             WORKS[0], 1.0, "a good approximation: a quarter of the moves is accepted at least",
             "printed sentence", budgets=("paper",)) for number in (9, 10)],
     *[Claim(f"row {number}, Nystrom: acceptance, pivoted columns less random ones", "ours",
@@ -215,7 +215,7 @@ def table(r):
     """Lay out the curves; the paper's m has a star."""
     rows = [[str(number), method, columns,
              f"{m}{'*' * (each is cost_at_paper_m(r, number, method))}",
-             f"{m / r['n'][number]:.2f}", f"{each['accepted']:.3f}",
+             f"{m / r['n'][number]:.2f}", f"{each['accepted'].value:.3f}",
              f"{np.exp(each['draw'].value):.3g}", brief(each["draw"]), f"{each['luck']:.2f}"]
             for number, methods in r["curves"].items() for method, kinds in methods.items()
             for columns, curve in kinds.items() for m, each in curve.items()]

@@ -135,8 +135,7 @@ def combine(chains):
     return {"tau": tau, "log tau": log(tau),
             "windows": [each for c in chains for each in c["windows"]],
             "noise": float(np.mean([c["noise"] for c in chains])),
-            "accepted": float(np.mean([c["accepted"] for c in chains])),
-            "hits": share_of_hits(chains),
+            "accepted": mean([np.mean(c["accepted"]) for c in chains]),
             "updates": sum(c["counts"]["density"] for c in chains)
             / sum(c["iterations"] for c in chains)}
 
@@ -159,9 +158,9 @@ def usual(found):
     return Measured(float(np.median(logs)), float(se))
 
 
-def share_of_hits(chains):
+def share_of_hits(chain):
     """Return which part of the energies of pi that were needed was there already."""
-    hits, density = (sum(c["counts"][key] for c in chains) for key in ("cache_hits", "density"))
+    hits, density = (chain["counts"][key] for key in ("cache_hits", "density"))
     return hits / (hits + density)
 
 

@@ -140,7 +140,6 @@ class Estimates(NamedTuple):
     """What the chains of one setting say, a Measured each, the chains being independent."""
 
     AP: list  # acceptance rate, of each block
-    divergences: int
     x: Measured  # ESS of n draws by the paper's estimator, mean over runs: the least of all x
     v: Measured
     v_long: Measured  # ESS of n draws of v by how the means of LONG runs scatter
@@ -176,9 +175,9 @@ def estimates(chains, n, setting, seconds):
             for column, name in (("min", "x"), ("v", "v"))}
     return Estimates(
         [mean([np.mean(c["AP"], axis=0).flat[k] for c in chains]) for k in range(AP.size)],
-        sum(sum(c["divergences"]) for c in chains), mean_power("x"), mean_power("v"),
-        long_run_ess([np.array(c["mean"]) for c in chains]), mean_power("mean", 2),
-        mean_power("square", 2, VARIANCE), mean_power("variance", 2, VARIANCE),
+        mean_power("x"), mean_power("v"), long_run_ess([np.array(c["mean"]) for c in chains]),
+        mean_power("mean", 2), mean_power("square", 2, VARIANCE),
+        mean_power("variance", 2, VARIANCE),
         mean([np.mean((np.array(c["mean"]) / c["se"]) ** 2) for c in chains]),
         gradients / len(each["v"]) / n, setting, each, seconds)
 

@@ -107,17 +107,6 @@ def numbers_of(sampler, factor):
     return accepted.mean(), 1000 * least / gradients, np.mean(v * v) / VARIANCE
 
 
-@cache
-def first_trajectory(v, factor):
-    """Return SSHMC's first trajectory from a start: a Path."""
-    x, phi = start(v)
-    generator = rng()
-    r_x = np.exp(v / 2) * generator.standard_normal(SIZE)
-    r_v = model().L_phi @ generator.standard_normal(1)
-    eps = SSHMC_EPS * factor
-    return abla_path(x, phi, r_x, r_v, model(), eps / 2, eps, SSHMC_L, N_THETA, N_PHI), r_v
-
-
 RATIO = "log acceptance ratio of the first trajectory"
 REACH = "range of v along it"
 BORROWED = "largest energy that the block of v has borrowed"
@@ -132,10 +121,12 @@ def setting(v, factor):
         xs, vs, spent, _ = path_summary(sampler, v, factor)
         born = np.ceil(spent / SPENT * FRAMES).astype(int)
         series += [Series(k, "path", k, xs, vs, born), Series(3, "trace", k, spent, vs, born)]
-    path, r_v = first_trajectory(v, factor)
-    block = path.phi[:, 0] ** 2 / (2 * VARIANCE) + path.energy.K_phi
     x, phi = start(v)
-    z = rng().standard_normal(SIZE + 1)
+    z, eps = rng().standard_normal(SIZE + 1), SSHMC_EPS * factor
+    r_v = model().L_phi @ z[SIZE:]
+    path = abla_path(x, phi, np.exp(v / 2) * z[:SIZE], r_v, model(), eps / 2, eps, SSHMC_L,
+                     N_THETA, N_PHI)
+    block = path.phi[:, 0] ** 2 / (2 * VARIANCE) + path.energy.K_phi
     with np.errstate(all="ignore"):
         q, H = trajectory(np.append(x, phi), z, model(), HMC_EPS * factor, HMC_L)
     potential = np.array([U(each, model()) for each in q])

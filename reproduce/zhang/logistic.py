@@ -187,8 +187,6 @@ class Estimates(NamedTuple):
     """What the runs of one setting say: means over runs, of ESS by the paper's estimator."""
 
     AP: list  # acceptance rate, of each block
-    divergences: int
-    runs: int
     min: Measured  # least, median and largest ESS of the weights w
     med: Measured
     max: Measured
@@ -219,10 +217,10 @@ def estimates(runs, setting, seconds=()):
                                                     strict=True), strict=True))
     return Estimates(
         [mean([r["AP"][k] for r in runs]) for k in range(len(runs[0]["AP"]))],
-        sum(r["divergences"] for r in runs), len(runs), *map(mean, each.values()),
-        mean([min(r["w"][0], r["v"]) for r in runs]), mean([r["worst"] for r in runs]),
-        mean([r["cost"] for r in runs]).value, mean([r["gamma"][0] for r in runs]),
-        mean([r["gamma"][1] for r in runs]).value, setting, each, seconds)
+        *map(mean, each.values()), mean([min(r["w"][0], r["v"]) for r in runs]),
+        mean([r["worst"] for r in runs]), mean([r["cost"] for r in runs]).value,
+        mean([r["gamma"][0] for r in runs]), mean([r["gamma"][1] for r in runs]).value,
+        setting, each, seconds)
 
 
 def gain(row, other, measure, unit="draws"):
