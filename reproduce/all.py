@@ -19,7 +19,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from typing import NamedTuple
 
 from reproduce.harness import tables as pages
@@ -40,7 +39,6 @@ class Run(NamedTuple):
 
     script: str
     status: int  # exit status
-    seconds: float  # wall time of this run
     record: dict  # what it saved as JSON in this run; empty if it did not
     last: str = ""  # the last line that a shard printed
 
@@ -54,17 +52,14 @@ def run(path, settings):
                *(["--dask", settings.dask] if settings.dask else [])]
     saved = figures(settings.budget) / f"{path.stem}.json"
     before = modification_time(saved)
-    start = time.perf_counter()
     last = ""
     with subprocess.Popen([sys.executable, path, *options], text=True,
                           stdout=subprocess.PIPE if settings.shard else None,
                           env=os.environ | {PARENT: str(os.getpid())}) as process:
         for last in process.stdout or ():
             print(last, end="", flush=True)
-    seconds = time.perf_counter() - start
     fresh = modification_time(saved) != before  # else it is of an earlier run
-    return Run(path.stem, process.returncode, seconds,
-               json.loads(saved.read_text()) if fresh else {}, last)
+    return Run(path.stem, process.returncode, json.loads(saved.read_text()) if fresh else {}, last)
 
 
 def modification_time(path):
@@ -77,7 +72,7 @@ def results(runs, settings):
     made = [(pages.Script(r.script, "", None), claim) for r in runs
             for claim in r.record.get("claims", [])]
     rows = [[f"`{r.script}`", *(brief([one for one in made if one[0].name == r.script], name)
-                                for name in CLASSES), duration(r.seconds / 60),
+                                for name in CLASSES),
              duration(r.record.get("replicate_seconds", 0) / 60), r.status] for r in runs]
     claims = [[f"`{script.name}`", c["what"], c["kind"], c["paper"],
                pages.format_ours(c) + f"; {c['note']}" * bool(c["note"]),
@@ -85,12 +80,11 @@ def results(runs, settings):
               for script, c in made]
     return "\n".join([
         f"# Results, {settings.budget} budget", "",
-        f"mirrormc {own_version()}, seed {settings.seed}. Wall time: of a script's last run."
-        " Replicates: the time it took to compute them, in that run or earlier ones, summed over"
-        " processes.", "",
+        f"mirrormc {own_version()}, seed {settings.seed}. Replicates: the time it took to"
+        " compute them, in the last run or earlier ones, summed over processes.", "",
         *pages.markdown(["claims", "in all", *pages.HEAD],
                         [pages.row(name, made, name) for name in CLASSES]), "",
-        *pages.markdown(["script", *CLASSES, "wall time", "replicates", "exit status"], rows), "",
+        *pages.markdown(["script", *CLASSES, "replicates", "exit status"], rows), "",
         *pages.markdown(["script", "claim", "kind", "paper", "ours", "verdict",
                          "error noticed"], claims), ""])
 
@@ -105,7 +99,7 @@ def saved_runs():
     """Return the Run of each script that the results of the paper's budget are of."""
     saved = [figures("paper") / f"{path.stem}.json" for path in scripts()]
     records = {path.stem: json.loads(path.read_text()) for path in saved if path.exists()}
-    return [Run(name, 0, record.get("seconds", 0.0), record) for name, record in records.items()]
+    return [Run(name, 0, record) for name, record in records.items()]
 
 
 def tables(root=ROOT):

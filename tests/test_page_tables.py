@@ -231,7 +231,7 @@ wang_m 2 0: row=2; approximation=Nystrom, 95%; times as long=2.00 (0.10)
 wang_prediction 0 0: data=1: short, isotropic, n = 300; sets=4; density=-0.73 (0.62); posterior
     - ML=0.01949 (0.00053); in 50%=0.496 0.456 0.496; in 95%=0.946 0.906 0.946; error=0.300 0.400
     0.300; draws=90; at an edge=0
-wang_r_s 0 1: row=1; unit=random; slice=w = 1, limit 10; r=1; s=2; accepted=0.500; known=0;
+wang_r_s 0 1: row=1; unit=random; slice=w = 1, limit 10; r=1; s=2; accepted=0.300; known=0;
     time=5.00 (0.10); evaluations=2; log(cost / r = s = 1)=0.693 (0.028)
 wang_table2 0 1: T_STD, T / T_STD=SOD 40; paper=0.45; evaluations 1=1.000 (0.010); evaluations
     2=2.000 (0.020); evaluations 3=3.000 (0.030); evaluations 4=4.000 (0.040); seconds 1=10.00
