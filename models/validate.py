@@ -28,7 +28,7 @@ from models.interface import (
     precompute_theta,
     sizes,
 )
-from models.jit import ROOT, Generic
+from models.jit import ROOT, Generic, explain
 from models.linalg import cholesky
 
 OURS = tuple(str(ROOT / folder) for folder in ("algorithms", "models", "sampling"))
@@ -383,6 +383,20 @@ def fault_of_call(generic, arguments):
 
 if not config.DISABLE_JIT:  # code that is not compiled finds the end of an array itself
     Generic.fault = fault_of_call
+
+
+def call_by_name(generic, /, *arguments, **named):
+    """Call a generic function, whose arguments may be given by name, as U(q, model=model)."""
+    if named:
+        signature = inspect.signature(generic)
+        try:
+            arguments = signature.bind(*arguments, **named).args
+        except TypeError as error:
+            raise TypeError(f"{generic.__name__}() {explain(error, signature, named)}") from None
+    return call(generic, *arguments)
+
+
+call, Generic.__call__ = Generic.__call__, call_by_name
 
 
 def fits(name, value, x0):

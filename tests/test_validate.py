@@ -288,7 +288,7 @@ def test_a_u_of_other_arguments_or_of_no_float64_in_every_case_is_refused_by_nam
         validate.state("v", np.ones(2), model)
 
 
-def test_a_call_from_python_with_another_state_is_refused():
+def test_a_call_from_python_is_checked_and_takes_its_arguments_by_name():
     # compiled code would read beyond the end of the array
     funnel, U = Funnel.from_size(3), interface.U
     Phi = interface.precompute_phi(np.zeros(1), funnel)
@@ -301,8 +301,13 @@ def test_a_call_from_python_with_another_state_is_refused():
             (lambda: U(np.zeros(4)), r"^U must be called as U\(q, model\), not with 1 of them$")):
         with pytest.raises(ValueError, match=said):
             call()
-    with pytest.raises(TypeError, match=r"^U has no implementation for int"):
-        U(np.zeros(4), 5)
+    for call, said in (
+            (lambda: U(np.zeros(4), 5), r"^U has no implementation for int"),
+            (lambda: U(np.zeros(4), modle=funnel), r"^U\(\) got .* 'modle'; did you mean 'model'\?$"),
+            (lambda: U(model=funnel), r"^U\(\) missing .* 'q'; it takes \(q, model\)$")):
+        with pytest.raises(TypeError, match=said):
+            call()
+    assert U(model=funnel, q=np.arange(4.0)) == U(np.arange(4.0), funnel)
     assert U(np.zeros(4), funnel) == U.choose(Funnel)(np.zeros(4), funnel)
 
 
