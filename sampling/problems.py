@@ -577,24 +577,37 @@ class Classifier(NamedTuple):
     def predict_by_ep(self, fit, X):
         """Return the Classes of new cases by EP's normal approximation, its kernel as fitted."""
         self.check_fit(fit)
-        phi, root = (fit.log_length, fit.log_amplitude), np.sqrt(fit.ep.tau)
-        k = squared_exponential(self.X, self.scale(X), *phi)
-        B = np.eye(len(root)) + np.outer(root, root) * fit.K
-        b = fit.ep.nu - root * np.linalg.solve(B, root * (fit.K @ fit.ep.nu))
+        phi = fit.log_length, fit.log_amplitude
+        return Classes(self.probability(phi, fit.K, fit.ep, self.scale(X)), self.classes)
+
+    def probability(self, phi, K, sites, Z):
+        """Return that of new cases, standardised, given a kernel and EP's approximation for it."""
+        root, k = np.sqrt(sites.tau), squared_exponential(self.X, Z, *phi)
+        B = np.eye(len(root)) + np.outer(root, root) * K
+        b = sites.nu - root * np.linalg.solve(B, root * (K @ sites.nu))
         variance = np.exp(2 * phi[1]) - np.sum(
             k * (root[:, None] * np.linalg.solve(B, root[:, None] * k)), axis=0)
-        return Classes(ndtr(k.T @ b / np.sqrt(1 + variance)), self.classes)
+        return ndtr(k.T @ b / np.sqrt(1 + variance))
 
     def predict(self, found, X, draws=200, fit=None):
         """Return the Classes of new cases, averaged over `draws` functions and kernels.
 
-        fit : if found is what draws() returned for it, which has its kernel
+        found : draws of the function and its kernel; or of q = (log l, log sigma) alone, for which
+                EP approximates the function
+        fit   : if found is what draws() returned for it, which has its kernel
         """
         if fit is not None:
             theta = np.concatenate(self.given(fit, found).variables["q"])
             phi = np.tile([fit.log_length, fit.log_amplitude], (len(theta), 1))
         elif isinstance(getattr(found, "model", None), GPClassification):
             raise ValueError("fit must be given with what draws() returned for it")
+        elif variables_of(found).get("q", np.empty(3)).shape[-1] == len(self.labels["phi"]):
+            check_model_of(found, self)
+            phi, Z = np.concatenate(found.variables["q"]), self.scale(X)
+            return Classes(np.mean([
+                self.probability(each, K, ep(K, self.model.y), Z)
+                for each in phi[spaced(len(phi), draws)] for K in [self.kernel(each)]], axis=0),
+                self.classes)
         else:
             theta, phi = blocks_of(found, self)
         Z, total = self.scale(X), 0.0

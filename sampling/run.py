@@ -54,9 +54,6 @@ from algorithms.zhang_sshmc_fast import sshmc as sshmc_fast
 from models import validate
 from models.interface import U, grad_U, prepare
 from models.jit import telling
-from models.non_centred import NonCentred
-from models.non_centred_gp import NonCentredGP
-from models.soft_abs import Contracted, SoftAbs
 
 # whose chains can be continued from their last draw alone, with the same numbers
 PIECEWISE = (hmc, random_walk, paquet_rmhmc, generalised_rmhmc, normal_split_hmc, data_split_hmc,
@@ -178,9 +175,7 @@ def variables_of(found):
 
 def check_model_of(found, problem):
     """Raise ValueError if Chains are neither of the model of a problem nor of one that has it."""
-    model = found.model
-    if isinstance(model, NonCentred | NonCentredGP | SoftAbs | Contracted):
-        model = model.model
+    model = getattr(found.model, "model", found.model)  # of NonCentred, SoftAbs and others
     if model is not None and not same(model, problem.model):
         raise ValueError("found must be of this problem, but its model has other data, another"
                          " prior or other coordinates: give the problem whose model was sampled, or"

@@ -136,8 +136,10 @@ def names_of(found, problem):
 
 
 def labels_of(name, found, problem):
-    """Return what a problem calls the variables: q of a hierarchical model is theta and phi."""
+    """Return what a problem calls the variables: q of its model is theta and phi, or phi alone."""
     known = problem.labels
+    if name == "q" and found.variables[name].shape[2] == len(known.get("phi", ())):
+        return known["phi"]
     if name == "q" and "phi" in known and not isinstance(found.model,
                                                          NonCentred | NonCentredGP | None):
         return known["theta"] + known["phi"]

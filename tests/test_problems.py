@@ -16,6 +16,7 @@ from models.gp_regression import predict as predict_given
 from models.interface import log_likelihood
 from models.non_centred import NonCentred
 from models.soft_abs import Contracted, SoftAbs
+from reproduce.beyond.rivals.ep_marginal_likelihood import EPEvidence
 from sampling import problems
 from sampling.check import check_model
 from sampling.problems import (
@@ -313,6 +314,18 @@ def test_prediction_by_ep_is_that_of_its_joint_normal_distribution():
         assert p == pytest.approx(quad(lambda f, m=m, v=v: ndtr(f) * norm.pdf(f, m, v**0.5),
                                        m - 9 * v**0.5, m + 9 * v**0.5)[0], rel=1e-7)
     assert list(seen.classes) == ["no", "yes"]
+    # draws of the kernel alone, such as of EP's evidence: the mean over them
+    other = fit._replace(log_length=0.5, K=CLASSIFIER.kernel([0.5, PHI[1]]))
+    other = other._replace(ep=ep(other.K, CLASSIFIER.model.y))
+    kernels = found(np.array([[PHI, [0.5, PHI[1]], PHI]]))._replace(
+        model=EPEvidence(CLASSIFIER.model, 1.0, True))
+    np.testing.assert_allclose(
+        CLASSIFIER.predict(kernels, NEW).probability,
+        (2 * seen.probability + CLASSIFIER.predict_by_ep(other, NEW).probability) / 3, rtol=1e-6)
+    assert names_of(kernels, CLASSIFIER) == ["q[0] log l", "q[1] log sigma"]
+    stranger = gp_classifier(2 * X**2, NAMES)
+    with pytest.raises(ValueError, match="found must be of this problem, but its model"):
+        stranger.predict(kernels, NEW)
 
 
 def test_prediction_by_draws_integrates_over_the_function_at_new_cases():
