@@ -111,7 +111,7 @@ def whole_chain_step(x, pi, pi_star, move, r, s, K, rng):
                      - (U(states[k], pi) - U(states[k], pi_star)))
             if rng.random() < np.exp(-error) and np.isfinite(error):
                 k = k_
-    # 8   x' <- x_k', the state that is marked now
+    # 8   x' <- x_k, the state that is marked now
     return states[k]
 
 
