@@ -1,6 +1,7 @@
 """tools/rekey.py: stored replicates get new keys only where today's code has their numbers."""
 
 import math
+import subprocess
 import sys
 from datetime import date
 from importlib import import_module
@@ -75,6 +76,25 @@ def test_numbers_may_be_compared_with_those_of_a_commits_code(store, monkeypatch
     assert "y" not in store()[0]["result"]  # what is stored stays
 
 
+def test_a_commits_results_are_those_of_its_own_code(tmp_path, monkeypatch):
+    files = {"harness/fingerprint.py": "def fingerprint(function):\n    return function(0)['of']\n",
+             "harness/replicates.py": "from json import dumps as to_json\n",
+             "tools/rekey.py": "def function_of(script, name):\n"
+                               "    return lambda n: {'of': f'{script}.{name}', 'n': n + 1}\n"}
+    for name, text in files.items():
+        path = tmp_path / "reproduce" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    git = ["git", "-c", "user.name=a", "-c", "user.email=a"]
+    for command in (["init", "-q"], ["add", "."], ["commit", "-qm", "a"], ["commit", "-qam", "b"]):
+        subprocess.run([*git, *command], cwd=tmp_path, check=True)
+        if command[-1] == "a":
+            path.write_text(files["tools/rekey.py"].replace("n + 1", "n + 2"))
+    monkeypatch.setattr(rekey.papers, "ROOT", tmp_path)
+    assert rekey.results_of_commit("HEAD~1", [("s", "f", {"n": 1}), ("t", "g", {"n": 5})]) == [
+        ["s.f", {"of": "s.f", "n": 2}], ["t.g", {"of": "t.g", "n": 6}]]
+
+
 def test_numbers_that_differ_keep_their_key_and_are_reported(store, monkeypatch):
     def other(method, n, seed):
         return {"x": [seed / 3 * n + (method == "HMC") * 1e-16 * seed, math.nan],
@@ -103,9 +123,10 @@ def test_the_command_says_what_differs_and_fails_then(tmp_path, monkeypatch, cap
     row = [NAME, "chain", "HMC", "of 8", "same", "{}"]
     monkeypatch.setattr(rekey, "STORE", tmp_path)
     monkeypatch.setattr(rekey, "rekey", lambda *given: asked.append(given) or ([row], wrong))
-    monkeypatch.setattr(sys, "argv", ["rekey.py", "b", "a", "--jobs", "5", "--samples", "4"])
+    monkeypatch.setattr(sys, "argv", ["rekey.py", "b", "a", "--jobs", "5", "--samples", "4",
+                                      "--before", "abc"])
     assert rekey.main() == status
-    assert asked == [(["b", "a"], 5, 4, None)]
+    assert asked == [(["b", "a"], 5, 4, "abc")]
     out, err = capsys.readouterr()
     assert err.splitlines() == (wrong or [""])
     assert out.strip() in (tmp_path / "rekeyed.md").read_text() and "of 8" in out
@@ -117,7 +138,9 @@ def test_the_command_says_what_differs_and_fails_then(tmp_path, monkeypatch, cap
     text = (tmp_path / "rekeyed.md").read_text()  # one below the other, the last one first
     assert text.startswith(f"# Replicates computed again\n\n## {date.today()}\n\n")
     assert text.count("# Replicates") == 1 and text.count("\n## ") == text.count("numbers") == 2
-    assert text.index("another") < text.index("chain  ") and text.endswith("```\n")
+    places = [text.index(words) for words in (
+        "against what is stored", "another", "against the code of abc", "chain  ")]
+    assert places == sorted(places) and text.endswith("```\n")
 
 
 def test_of_equal_settings_the_cheapest_is_a_sample():
