@@ -467,6 +467,7 @@ def test_a_model_shares_no_memory_with_the_data_and_with_a_start():
      "found must be what draws.. of this problem returned for this fit"),
     (lambda: CLASSIFIER.predict_by_ep(gp_classifier(X[:5], NAMES[:5]).fit(), X),
      r"fit must be of this problem, of 9 cases, but its K has shape \(5, 5\)"),
+    (lambda: CLASSIFIER.predict_by_ep(CLASSIFIER.fit()._replace(ep=None), X), "of 9 cases, but"),
     (lambda: gp_classifier(X, NAMES[::-1]).predict_by_ep(CLASSIFIER.fit(), X),
      "fit must be of this problem, but it is of other cases or labels"),
     (lambda: gp_classifier(2 * X**2, NAMES).predict_by_ep(CLASSIFIER.fit(), X),
@@ -568,10 +569,11 @@ def test_returns_begin_at_their_own_size_and_are_warned_of_where_their_mean_is_n
     with pytest.warns(RuntimeWarning, match="returns must not be zero, but 2 of 6 are, so"):
         volatility(np.append(returns, [0.0, 0.0]))
     rng = np.random.default_rng(1)
-    for mean in (1, -1):
+    twenty = np.array([1.0, 1.1] * 10)  # too few to be refused, or warned of
+    for far in (1 + rng.standard_normal(100), -1 + rng.standard_normal(100), [*twenty, -0.1]):
         with pytest.warns(RuntimeWarning, match=r"must have mean 0, but .* more than five"):
-            volatility(mean + rng.standard_normal(100))
-    for few in ([0.01], [1e-200, -1e-200, 1e-199], [1e200, -1e200, 1e199]):
+            volatility(far)
+    for few in ([0.01], [1e-200, -1e-200, 1e-199], [1e200, -1e200, 1e199], twenty):
         volatility(few)
 
 
