@@ -130,7 +130,7 @@ def test_what_could_not_tell_a_factor_of_three_is_too_weak():
             assert verdict(made, Measured(0.0, 0.08)) == found
     assert verdict(claim(-1, 9, printed=2.0), Measured(2.0, 0.0)) == "too weak"
     order = claim(0, INF, "order", what="log(a)")
-    assert verdict(order, Measured(1.0, 0.28)) == "too weak"
+    assert verdict(order, Measured(1.11, 0.28)) == "too weak"
     assert verdict(order, Measured(1.0, 0.27)) == "agrees"
     assert verdict(order, Measured(1.13, 0.28)) == "agrees"  # by more than 4 standard errors
 
@@ -293,8 +293,10 @@ def test_what_is_inconclusive_says_why_computing_does_not_tell():
     assert said(Measured(-0.3, 0.1)) == said(Measured(2.3, 0.1), 1.0, "ours") == more.format("1.8")
     for found, theirs in ((Measured(0.3, 0.1), 0.5), (Measured(1e-9, 0.1), 0.0),
                           (Measured(0.0, 0.1), 0.0), (Measured(0.3, math.nan), 0.0),
+                          (Measured(0.0039, 0.1), 0.0),  # more than ten thousand times
                           (Scan((1, 2), (Measured(0.1, 0.1),) * 2), 0.0)):
         assert said(found, theirs=theirs) == "the data are few"
+    assert said(Measured(0.0041, 0.1)) == more.format("9.5e+03")
     assert said(Measured(0.5, 0.1)) == ""  # agrees
     assert said(Measured(0.1, 0.1), why="") == ""
 
@@ -339,6 +341,10 @@ def test_a_report_puts_what_matters_first_and_hides_nothing():
         assert words in text
     assert text.count("many words many words") > 1 and text.count("rounding; ") == 1  # a footnote
     assert max(map(len, text.splitlines())) <= claims.WIDTH
+    # only of a logarithm or of a printed number is there a factor
+    assert "noticed" not in text and "   noticed: x 1.65\n" in report(judge(
+        [claim(9.0, 10.0, what="log(a)")], 2.0, "paper"))
+    assert report([]).strip() == "no claim is made"
 
 
 def test_every_kind_is_of_one_class():
@@ -349,6 +355,8 @@ def test_a_number_has_the_digits_of_its_error():
     assert claims.number(Measured(1.23456, 0.012)) == "1.235 (s.e. 0.012)"
     assert claims.number(Measured(1234.5, 30)) == "1234 (s.e. 30)"
     assert claims.number(Measured(7e-30, 7e-30)) == "7.0e-30 (s.e. 7.0e-30)"
+    assert claims.number(Measured(3e-7, 2e-8)) == "0.000000300 (s.e. 0.000000020)"  # nine digits
+    assert claims.number(Measured(3e-7, 2e-9)) == "3.0e-07 (s.e. 2.0e-09)"
     assert claims.number(Measured(0.5, 0)) == "0.5"
     assert claims.number(Measured(0.5, math.nan)) == "0.5 (s.e. nan)"
     assert claims.brief(Measured(1.23456, 0.012)) == "1.235 (0.012)"
