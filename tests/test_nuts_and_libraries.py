@@ -142,6 +142,7 @@ def test_rows_are_compared_with_nutpie_if_they_are_believed():
     (row,) = (row for row in read_table(script.table(result), "problem")
               if (row["problem"], row["method"]) == ("funnel", FISHER))
     assert row["per 1000 gradients"] == "not believed" and row["CPU ms"] == ""
+    assert [len(ax.containers) for ax in script.figure(result).axes] == [15, 15]  # of 16 rows
 
 
 def test_rows_and_bars_are_effective_draws_of_1000_gradients_and_milliseconds_of_one():
