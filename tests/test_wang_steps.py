@@ -100,7 +100,12 @@ def test_no_chain_is_run_twice(monkeypatch):
 
 
 def test_the_legends_lines_are_those_of_the_limits():
-    lines = [bar.lines[0] for bar in steps.figure(made_up()).axes[0].containers
-             if bar.get_label() == "data set 2"]
-    short = next(line for line in lines if line.get_linestyle() == "--")  # limit 3
-    assert short.get_ydata()[:2] == pytest.approx([ROWS[2].tau[STANDARD]] * 2)
+    result, tau = made_up(), ROWS[2].tau[STANDARD]
+    result["rows"][2][NARROW][STANDARD]["tau"] = Measured(tau, 0.6 * tau)
+    bars = [bar.lines for bar in steps.figure(result).axes[0].containers
+            if bar.get_label() == "data set 2"]
+    short, _, (ends,) = next(lines for lines in bars if lines[0].get_linestyle() == "--")  # limit 3
+    assert short.get_ydata()[:2] == pytest.approx([tau] * 2)
+    # bars are 2 standard errors; on a logarithmic scale they never reach 0
+    reach = sorted(tuple(segment[:, 1] / tau) for segment in ends.get_segments()[:2])
+    assert reach == [pytest.approx((0.1, 2.2)), pytest.approx((0.94, 1.06))]
