@@ -94,6 +94,20 @@ def test_every_chain_goes_to_its_data_set_and_method(first, second):
                 assert found.chains == m and found.s.value == pytest.approx(1.0 + timed + 0.1 * k)
 
 
+def test_what_takes_the_place_of_real_data_is_of_each_problem_another():
+    experiment = Recorder("smoke")
+    result = table2.run(experiment, table2.StandIn("others"))
+    (_, tasks), *clocks = experiment.calls
+    names = [f"{table2.STAND_IN}{k}" for k in range(4)]
+    assert list(dict.fromkeys(task["data_name"] for task in tasks)) == names
+    assert [task["data_name"] for _, (task,) in clocks] == names[:3]
+    # with the settings of the problem whose place it takes
+    assert [t["L"] for t in tasks if t["method"] == "HMC"] == [
+        number(name.split(",")[0], "L", "HMC") for name in SETS]
+    assert [found["HMC"].AP.value for found in (*result.problems.values(), result.standardised)
+            ] == pytest.approx([0.1 + 0.0002 * k for k in range(4)])
+
+
 def test_table_1_and_its_figure_show_the_paper_and_all_data_sets(first):
     # tau by initial sequences is the seed's number, times g; that of 2011 is 3
     data_sets = {seed: {method: found._replace(tau=found.tau | {
