@@ -263,14 +263,17 @@ def test_an_estimate_of_a_smoke_run_does_not_fail(found, smoke):
     ("ours", Scan((1, 2), (Measured(9.0, 0.1), Measured(9.0, math.nan))), "not specified")])
 def test_a_check_of_ours_whose_error_is_not_known_is_no_claim(kind, found, wanted, figures):
     findings = judge([claim(kind=kind, ours=lambda r: found, what="chains that hardly move"),
-                      claim(what="good")], 1.5, "paper")
+                      claim(0.5, 4.5, what="good", printed=4.0, theirs=0.25)], 1.5, "paper")
     assert [f.verdict for f in findings] == [wanted, "agrees"]
     saved = record("x_fig7", findings, replicates.Experiment("x_fig7", Settings("smoke")))
     unmade = wanted == "no claim"
     assert [c["what"] for c in saved["claims"]] == ["chains that hardly move"] * (not unmade) + [
         "good"]
     assert saved.get("unmade", []) == ["chains that hardly move"] * unmade
+    # whatever the pages show of a claim
+    assert saved["claims"][-1].items() > {"theirs": 0.25, "power": 1.75, "value": 1.5}.items()
     text = " ".join(report(findings).split())
+    assert "[0.5, 4.5] ± 0.25 noticed: x 1.75" in text
     assert ("no claim is made of what is not to be trusted" in text) == unmade
     assert "chains that hardly move" in text  # and not hidden
     assert saved["verdicts"] == claims.count_verdicts(findings)
@@ -361,6 +364,12 @@ def test_a_number_has_the_digits_of_its_error():
     assert claims.number(Measured(0.5, math.nan)) == "0.5 (s.e. nan)"
     assert claims.brief(Measured(1.23456, 0.012)) == "1.235 (0.012)"
     assert claims.brief(Measured(1.23456)) == claims.brief(Measured(1.23456, math.inf)) == "1.235"
+
+
+@pytest.mark.parametrize(("minutes", "said"), [
+    (0.2, "12 s"), (1.49, "89 s"), (1.5, "2 min"), (89, "89 min"), (90, "1.5 h")])
+def test_a_duration_has_the_unit_that_tells_most(minutes, said):
+    assert claims.duration(minutes) == said
 
 
 def test_a_column_of_a_table_stands_to_the_right_if_all_of_it_are_numbers():

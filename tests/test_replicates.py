@@ -71,6 +71,13 @@ def test_results_are_exact_in_order_and_the_same_for_all_numbers_of_jobs(log, tm
         harness.to_json({"result": object()})
 
 
+def test_results_go_to_the_key_of_their_tasks(log):
+    first, *others = replicates("draw", SETTINGS, draw, tasks(log, [3, 1, 2]))
+    found = harness.replicates_by_key(harness.Experiment("draw", SETTINGS), draw, {
+        "b": tasks(log, [3]), "a": tasks(log, [1, 2]), "none": []}, "draws")
+    assert repr(found) == repr({"b": [first], "a": others, "none": []})
+
+
 def test_stored_replicates_are_not_computed_again(log):
     first = replicates("draw", SETTINGS, draw, tasks(log, [1, 2]))
     # a cost is no part of a task
