@@ -168,7 +168,9 @@ def test_cells_of_the_table():
         ("tilting", N): script.Estimate(Measured(-N, 0.02), 50.0, 60, 0, -N + 0.5 * k)
         for k, N in enumerate((8, 40, 365, 767))})
     result.last_step.update(zip(SIZES, (0.125, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5), strict=True))
+    result.data.update({N: "digits" if N < 767 else "USPS" for N in SIZES})
     text = script.table(result)
+    assert text.startswith("N = 1, 2, 3, 8, 40, 365: digits; N = 767: USPS\n")
     rows = [line.split() for line in text.splitlines() if line]
     errors, counts = [row for row in rows if row[0] == "AISq-RMHMC"]
     assert errors[1:3] == ["+0.010(20)", "-0.0066(44)"]  # two digits of the error

@@ -172,6 +172,9 @@ def test_the_panels_stand_as_in_the_paper():
         assert panels[one].images[0].get_clim() == panels[other].images[0].get_clim()
     shown = fig3.table(result._replace(large=result.large._replace(seconds=[0.012, 0.014])))
     assert shown.endswith(" 13 ms a transition")
+    assert (": 2 chains of 600: log sigma^2 0.500 (0.010), sd 0.500 (0.010); log beta -1.000"
+            " (0.020), sd 1.000 (0.020), ESS of a chain 90.00 (0.90); acceptance rate 0.80"
+            ) in shown
     # Gamma(2, rate 2): 1 - (1 + 2 b) exp(-2 b) at b = 1 / 33
     below = 1 - (1 + 2 / 33) * math.exp(-2 / 33)
     assert f"only {below:.4f} is below the true value" in shown
