@@ -210,6 +210,8 @@ zhang_table3 0 5: runs of 20000=SSHMC; acceptance=0.7800 (0.0010); time=883.4 s;
 zhang_table4 0 2: row=SSHMC, unit; acceptance=0.80; hours=0.0139; min x=780.0 (7.8); med x=3000
     (30); max x=3900 (39); sigma^2=2101 (21); beta=270.0 (2.7); least/h=1.94e+04; squares=54.6
     (5.5); draws=5000; chains=2; diverged=0
+zhang_table4 1 1: row=SSHMC, unit; set=2; min x=787.8; med x=3030; max x=3939; sigma^2=2122;
+    beta=272.7
 zhang_errata 0 0: =Z1; number=mean of v; of the paper=0.0000 (0.0030); of ours=0.0000 (0.0030)
 zhang_errata 1 4: table=Table 1; method=SSHMC; ratio=min/s; printed=103.57; of its factors=103.6
 meet 0 4: problem=digits; method=mapping; draws=5000; work=20; before=1.2e+02; rate=0.80;
@@ -241,6 +243,15 @@ wang_table3 0 0: tau=1 standard; paper=2.9; 1=1; 2=2; 3=3; 4=4; 1 (s.e., with se
     first=2; 1 literal=3; 1 Geyer=4; acceptance=0.10 0.20 0.30 0.40
 wang_table3 1 1: iteration=1 SOD; paper, s=0.078; 1, ms=20; 2, ms=40; 3, ms=60; 4, ms=80; 1,
     pi=31; 2, pi=32; 3, pi=33; 4, pi=34; e=4.5; t* / t=0.024
+wang_table3 2 0: e by the printed CPU times=1; variable=3.617; sweep=1.206; w = 1, limit 10=4.5; w =
+    0.1, limit 3=4.5
+wang_rivals 0 2: =mapping of the walk; kind 1=1.699 (0.036); kind 2=1.859 (0.039); kind 3=2.034
+    (0.043); kind 4=2.226 (0.047); kind 5=2.435 (0.052); mean=2.03 (0.13)
+wang_rivals 4 1: kind=2; 1 is=2 ms; scratch=2; gradient=2.1; scratch SOD=2.2; scratch Nystrom=2.3;
+    scratch FITC=2.4; scratch variational=2.5; decomposition=2.6; fast=2.7
+wang_errata 1 0: =relative error of C^^-1 with the vectors (41), not orthonormal, by (32); as the
+    paper says=0.25; otherwise=by (37); error then=1
+wang_errata 3 1: =row 1: T / T_STD, SOD; printed=0.45; of its factors=0.9
 wang_windows 0 2: row=1; method=SOD; slice=w = 1, limit 10; paper=4.32; time=5.00 (0.25);
     window=5.06; nine in ten=4.3 to 5.81; windows=40; time / window=1.00; sigma > eta=0.300
 wang_steps 0 0: row=1; slice=w = 0.05, limit 3; paper=2.90; time=2.900 (0.087); window=2.9;

@@ -25,6 +25,15 @@ def made_up():
         {"N8": 0.0})
 
 
+def shown():
+    """Return it with another number in each column of the table."""
+    result = made_up()
+    return result._replace(
+        ours=result.ours | dict.fromkeys(PITFALLS, 0.25),
+        factors={key: 2 * value for key, value in result.factors.items()},
+        numbers={"gibbs": (0.1, 0.2), "naive": {"invariant": [0.3]}, "operations": {"factor": 7}})
+
+
 MOVED = {
     # beyond the interval, at either end; a count: by one
     **{f"{side} {key} {value}": (put(side, key, value), [claim.what])

@@ -139,11 +139,15 @@ def test_a_run_of_seconds(monkeypatch, tmp_path):
     assert len(table1.figure(result).findobj(plt.Axes)) == 12
 
 
-def test_what_is_no_mode_has_no_width_and_losses_are_in_their_columns(monkeypatch):
+def test_what_is_no_mode_has_no_width_and_each_cell_stands_below_its_head(monkeypatch):
     monkeypatch.setattr(table1, "grad_U", lambda q, model: np.array([4.0, -1.0]) * q)
     np.testing.assert_allclose(table1.widths(np.ones(2), None), [0.5, np.nan], rtol=1e-9)
     sets = table1.DataSets(widths=[[1.0, 2.0, 3.0]] * 2, gain=None, other=[[1.0, -1.0, 0.0]] * 2,
                            worse=[4.0] * 2, noise=[[-30.0]] * 2, less=[-9.0] * 2, same=None)
-    (row,), _ = read_tables(table1.table(
+    (row,), (other,) = read_tables(table1.table(
         table1.Result({1: sets}, {(1, 0.5, 10.0): [1.0, 2.0, 3.0]}, None)))
-    assert (row["all noise"], row["sigma / 10"]) == ("30", "9")
+    widths = {"sd sigma": "1.00", "eta": "2.00"}
+    assert row.items() > (widths | {"lengths lengths": "3.00-3.00", "all noise": "30",
+                                    "sigma / 10": "9", "noise mode": "2 of 2",
+                                    "below": "4.0"}).items()
+    assert other == {"#": "1", "sigma": "0.5", "c": "10", "lengths": "3.00-3.00"} | widths

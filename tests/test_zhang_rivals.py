@@ -190,6 +190,11 @@ def test_every_row_gets_its_own_chains_with_the_setting_that_was_picked():
 @pytest.mark.parametrize(("name", "method", "counts", "units"), [
     ("volatility", SSHMC, dict(gradient_theta=7, gradient_phi=5, factor_theta=3), 12),
     ("Cox", SSHMC, dict(gradient_theta=7, gradient_phi=5, factor_theta=3), 3),
+    ("volatility", GIBBS, dict(gradient_theta=7, gradient_phi=5, solves=99), 12),
+    ("credit", SSHMC, dict(gradient_theta=7, gradient_phi=5), 7),  # that of v asks for no data
+    # ten components a pass; Sigma, L'L and a second factorisation
+    ("volatility", MIXTURE, dict(mixture=2, draws=3, likelihood=4), 27),
+    ("Cox", SURROGATE, dict(factor=4), 12),
     ("volatility", HMC, dict(gradient=9), 9), ("Cox", NON_CENTRED, dict(gradient=9), 36),
     ("credit", POLYA, dict(polya_gamma=200, factors=4), 46)])
 def test_work_is_counted_in_units(name, method, counts, units):
