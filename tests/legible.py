@@ -7,6 +7,7 @@ from unittest import mock
 import matplotlib.pyplot as plt
 from matplotlib.collections import LineCollection
 from matplotlib.legend import Legend
+from matplotlib.offsetbox import DrawingArea
 from matplotlib.patches import StepPatch
 from matplotlib.text import Text
 
@@ -16,6 +17,8 @@ POINTS = 9
 ASCII = re.compile(r"\b(alpha|beta|eps|eta|theta|phi|pi|rho|sigma|tau)\b|_|\w x \w"
                    r"|(?<![\w)])-\d|\^")
 TOUCH = 1.0  # pixels by which boxes of texts may overlap: they are rounded up to whole ones
+LOOK = ("color", "edgecolor", "facecolor", "alpha", "linestyle", "linewidth", "marker",
+        "markersize", "markerfacecolor", "markeredgecolor", "hatch")
 GAP = 3.0  # pixels between two words of a line: less, and 240 and 1200 are 2401200
 
 
@@ -42,6 +45,10 @@ def faults(fig, draw=None):
     found += [f"the legend with {words(legend.get_texts()[0])!r} hides {line.get_label()!r}"
               for legend in legends for ax in fig.axes for line in curves(ax)
               if hides(legend.get_window_extent(), line)]
+    found += [f"{words(a)!r} and {words(b)!r} look the same" for legend in legends
+              for (a, one), (b, other) in itertools.combinations(zip(
+                  legend.get_texts(), map(look, legend.findobj(DrawingArea)), strict=True), 2)
+              if one == other]
     return found
 
 
@@ -73,6 +80,12 @@ def overlap(a, b):
 def inside(box, canvas):
     return (box.x0 >= canvas.x0 - TOUCH and box.y0 >= canvas.y0 - TOUCH
             and box.x1 <= canvas.x1 + TOUCH and box.y1 <= canvas.y1 + TOUCH)
+
+
+def look(key):
+    """Return what tells an entry of a legend from others, of all that it is drawn of."""
+    return [{name: str(value) for name, value in artist.properties().items() if name in LOOK}
+            for artist in key.get_children()]
 
 
 def curves(ax):

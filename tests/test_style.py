@@ -127,6 +127,10 @@ FAULTS = {
     "a neighbour": (lambda fig, ax: ax.text(1.2, 0.9, "a note").set_in_layout(False),
                     "is in another panel"),
     "a legend": (lambda fig, ax: ax.legend(loc="upper right"), "hides"),
+    "twice": (lambda fig, ax: fig.legend(handles=[
+        style.mark(label, COLOURS[0], mfc=fill) for label, fill in (
+            ("a", "white"), ("b", COLOURS[0]), ("c", COLOURS[0]))], loc="outside lower center"),
+              "'b' and 'c' look the same"),
     "over bars": (lambda fig, ax: (ax.errorbar([0.9], [0.1], [0.05], fmt="none"),
                                    ax.legend(loc="lower right")), "hides"),
     "over a histogram": (lambda fig, ax: (ax.stairs([0.1], [0.8, 0.95]),
