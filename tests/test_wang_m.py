@@ -150,3 +150,21 @@ def test_times_are_of_one_evaluation_by_the_approximation(monkeypatch):
     monkeypatch.setattr(eigen_exact, "eigh", lambda *_, **__: None)
     assert eigen_exact.eigen_clock(4, 3, 1, 12)["seconds"] == {
         "pi": [2.0], "all": [10.0], "first m": [10.0]}
+
+
+def test_the_figure_marks_the_papers_m_and_pivoted_columns_and_has_two_standard_errors():
+    r = made_up()
+    axes = script.figure(r).axes
+    for ax, method in zip(axes, script.CURVES, strict=False):
+        marked = {marker: [line.get_xdata().tolist() for line in ax.lines
+                           if line.get_marker() == marker and line.get_markersize() >= size]
+                  for marker, size in (("D", 9), ("x", 0))}  # a smaller D is a row's own
+        rows = sorted(number for number, methods in r["curves"].items() if method in methods)
+        assert sorted(marked["D"]) == sorted(
+            [ROWS[number].m[method] / ROWS[number].n] for number in rows)
+        assert sorted(map(len, marked["x"])) == sorted(
+            len(r["curves"][number][method][PIVOTED]) for number in script.BOTH_COLUMNS
+            if method == NYSTROM)
+    for bar in axes[2].containers:
+        ends = [tuple(segment[:, 1]) for segment in bar.lines[2][0].get_segments()]
+        assert ends == [pytest.approx((y - 0.02, y + 0.02)) for y in bar.lines[0].get_ydata()]

@@ -183,3 +183,18 @@ def test_one_quantity_moved_and_no_other_claim_differs(what):
     MOVED[what](result)
     found = verdicts(script, result)
     assert found.pop(what) == "differs" and set(found.values()) == {"agrees"} and len(found) == 4
+
+
+def test_the_figure_has_gains_and_the_coverage_of_95_per_cent_with_two_standard_errors():
+    r = made_up()
+    left, right = script.figure(r).axes
+    simulated = script.rows(r)
+    wanted = [[script.gain(r, key) for key in r], *(
+        [script.coverage(r, key, name, 0.95) for key in (simulated if name == TRUTH else r)]
+        for name in (POSTERIOR, LIKELIHOOD, TRUTH))]
+    for bar, values in zip([*left.containers, *right.containers], wanted, strict=True):
+        assert np.round(np.array(bar.lines[0].get_ydata(), float)).tolist() == [*range(len(values))]
+        ends = [segment[:, 0] for segment in bar.lines[2][0].get_segments()]
+        np.testing.assert_allclose(ends, [
+            (m.value - 2 * m.se, m.value + 2 * m.se) for m in values], rtol=1e-12)
+    assert [ax.lines[-1].get_xdata()[0] for ax in (left, right)] == [0, 0.95]

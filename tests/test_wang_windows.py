@@ -7,7 +7,7 @@ from judging import disagreeing, put, verdicts
 from reproduce.beyond import wang_windows as windows
 from reproduce.harness.claims import Measured, Scan, log
 from reproduce.wang.chains import NARROW, SLICES, WIDE
-from reproduce.wang.printed import SOD, STANDARD
+from reproduce.wang.printed import ROWS, SOD, STANDARD
 
 TRUE = {(7, STANDARD): 170.0, (9, SOD): 25.0}  # the rest: 5, as its windows say
 
@@ -57,3 +57,20 @@ def test_what_windows_usually_say():
     result["rows"][7][STANDARD][NARROW] = found(5.0)
     assert verdicts(windows, result)["row 7, standard: log(time / a window's)"] == "not specified"
     assert isinstance(windows.scan(result, 7, STANDARD), Scan)
+
+
+def test_the_figure_has_the_chains_time_with_two_standard_errors_and_the_papers():
+    result = made_up()
+    result["rows"][9][SOD][WIDE] = found(25.0) | {"tau": Measured(25.0, 20.0)}
+    for ax, name in zip(windows.figure(result).axes, SLICES, strict=True):
+        keys = [(number, method) for number, methods in result["rows"].items()
+                for method, names in methods.items() if name in names]
+        papers = [line for line in ax.lines if line.get_marker() == "D"]
+        assert ax.get_title() == name and len(papers) == len(ax.containers) == len(keys) > 3
+        for k, ((number, method), paper, bar) in enumerate(zip(
+                keys, papers, ax.containers, strict=True)):
+            assert paper.get_xydata().tolist() == [[ROWS[number].tau[method], k]]
+            tau, wide = TRUE.get((number, method), 5.0), (number, method, name) == (9, SOD, WIDE)
+            # 5 % a standard error, or so many that only a tenth is left on a logarithmic scale
+            assert bar.lines[2][0].get_segments()[0][:, 0] == pytest.approx(
+                [2.5, 65.0] if wide else [0.9 * tau, 1.1 * tau])
