@@ -43,7 +43,7 @@ def test_a_chain_by_hand(monkeypatch):
 
 CHAINS = [{"mean": [1.0, 0.3, 0.2], "square": [2.0, 1.5, 1.0], "rejected": [0.1, 0.2, 0.3],
            "divergences": [0, 1, 2]},
-          {"mean": [0.5, 0.6, 0.0], "square": [1.0, 1.5, 1.0], "rejected": [0.3, 0.2, 0.1],
+          {"mean": [0.5, 0.6, 0.0], "square": [1.0, 1.5, 1.0], "rejected": [0.3, 0.2, 0.5],
            "divergences": [5, 0, 2]}]
 
 
@@ -56,7 +56,7 @@ def test_biases_by_hand():
     assert found.exact == {1: pytest.approx((0.75, 0.25), rel=1e-12),
                            5: pytest.approx((0.45, 0.15), rel=1e-12),
                            20: pytest.approx((0.1, 0.1), rel=1e-12)}
-    assert found.rejected == pytest.approx({1: 0.2, 5: 0.2, 20: 0.2}, rel=1e-12)
+    assert found.rejected == pytest.approx({1: 0.2, 5: 0.2, 20: 0.4}, rel=1e-12)
     assert found.divergences == {1: 5, 5: 1, 20: 4}
     assert script.biases((1, 5, 20), CHAINS, False).exact == {}
 
@@ -101,6 +101,18 @@ def test_rejections_are_drawn_in_per_cent():
     assert all(list(curve.get_ydata()) == [100 * f / 20 for f in curve.get_xdata()]
                for curve in curves if len(curve.get_xdata()) == len(script.FEW))
     assert sum(len(curve.get_xdata()) == len(script.FEW) for curve in curves) == 9
+
+
+def test_bands_and_bars_are_two_standard_errors_and_hollow_what_is_within_them():
+    small, _, _, bias = script.figure(shown()).axes
+    band = np.log10(small.collections[0].get_paths()[0].vertices[:, 1])
+    assert (band.min(), band.max()) == pytest.approx((-20.2, -0.8))  # of -20 to -1, each by .1
+    for result, hollow in ((shown(), False), (made_up(), True)):
+        bars = script.figure(result).axes[3].containers
+        fills = [bar.lines[0].get_markerfacecolor() == "white" for bar in bars]
+        assert fills.count(not hollow) == hollow  # one of -0.6 +- 0.05 among those made up
+    (ends,) = bias.containers[0].lines[2][0].get_segments()
+    assert ends[:, 1] == pytest.approx([0.8e-3, 1.2e-3])
 
 
 BIAS = Measured(0.03, 0.001)

@@ -87,12 +87,16 @@ def test_usps_is_asked_for_where_it_is_a_step_of_the_ladder_which_else_ends_at_3
     assert notes == ["here, so no N = 767"] * 2 + [""]
     def replicates(function, tasks, *_, **__):
         return [dict(log_Z=-1.0, standard_error=0.5, effective_runs=9.0, runs=10)
-                if task["method"] == "IS from q" else dict(log_weights=[-1.0, -1.2])
+                if task["method"] == "IS from q" else
+                dict(log_weights=[-script.METHODS.index(task["method"]) - task["N"]])
                 for task in tasks]
 
     result = script.run(SimpleNamespace(budget="short", seed=3, replicates=replicates),
                         digits_3v5()._replace(note="USPS is not available"))
     assert list(result.truth) == [1, 2, 3, 8, 40, 365]
+    for (method, N), found in result.found.items():
+        if method in script.METHODS[:-1]:
+            assert found.log_Z.value == pytest.approx(-script.METHODS.index(method) - N, rel=1e-12)
 
 
 SIZES = [1, 2, 3, 8, 40, 365, 767]
@@ -203,6 +207,9 @@ def test_each_point_of_the_figure_is_in_its_place():
         points = np.vstack([each.lines[0].get_xydata() for each in both])
         assert np.round(points[:, 0]).tolist() == [1, 2, 3, 4, 5, 6]  # not N = 1
         np.testing.assert_allclose(points[:, 1], [(0.3, 0.1, 0.05)[k]] * 6, rtol=1e-9)
+        ends = np.vstack([each.lines[2][0].get_segments() for each in both])[:, :, 1]
+        np.testing.assert_allclose(np.ptp(ends, axis=1) / 2, [0.01 * (N > 8) for N in SIZES[1:]],
+                                   atol=1e-12)  # the standard error of the reference
     own = [line.get_xydata() for line in left.lines if line.get_label() == "s.e. of AISq-RMHMC"]
     np.testing.assert_array_equal(np.vstack(own), [(k, 0.02) for k in range(7)])
     drawn = {method: [line for line in right.lines if line.get_label() == method]

@@ -198,6 +198,12 @@ def test_each_line_of_the_figure_is_in_its_place():
         # quantiles of x times numbers from 0.9 to 1.1, evenly spaced
         middle = [6.0 if np.isnan(errors).any() else np.mean(errors) for errors in by_step.values()]
         np.testing.assert_allclose(column[1].lines[0].get_ydata(), middle, rtol=1e-12)
+        band = column[1].collections[0].get_paths()[0].vertices
+        for eps, errors in by_step.items():
+            if not np.isnan(errors).any():
+                inside = band[np.isclose(band[:, 0], eps)][:, 1]
+                assert (inside.min(), inside.max()) == pytest.approx(
+                    tuple(np.quantile(errors, (0.25, 0.75))), rel=1e-9)
         theory = result["theory"][method]
         for line, curve in zip(column[2].lines[:3], [*theory["draws"], theory["mode"]],
                                strict=True):

@@ -216,5 +216,7 @@ def test_the_histograms_are_of_their_method_and_parameter():
             np.testing.assert_allclose(ends, np.exp(edges), rtol=1e-12)
         (true,) = [line for line in ax.get_lines() if line.get_label() == "true value"]
         assert true.get_xdata()[0] == [*fig3.TRUTH.values()][j]
-    assert len({patch.get_facecolor() for ax in fig.axes for patch in ax.patches
-                if patch.get_label() == SSHMC}) == 1
+    colours = {(patch.get_label(), patch.get_edgecolor()) for ax in fig.axes
+               for patch in ax.patches}
+    assert len(colours) == len({name for name, _ in colours}) == len(dict(colours)) == 3
+    assert len({colour for _, colour in colours}) == 3

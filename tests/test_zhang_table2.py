@@ -155,6 +155,8 @@ def test_the_figure_has_every_row():
     printed = [line for line in fig.axes[0].get_lines() if line.get_color() == "k"]
     assert [line.get_xdata().tolist() for line in printed][:2] == [
         [number("Table 2", HMC, c) / 2 for c in COLUMNS[:3]], [number("Table 2", HMC, "v") / 2]]
+    # beside ours of w, and of v
+    assert [line.get_ydata()[0] for line in printed[:4]] == pytest.approx([0.3, 0.0, 1.3, 1.0])
     ours = [line for line in fig.axes[0].get_lines() if line.get_marker() == "o"]
     scan = [line for line in fig.axes[0].get_lines() if line.get_marker() == "|"]
     assert [line.get_label() for line in ours[:2]] == ["$w$, ours", "$v$, ours"]
