@@ -97,6 +97,8 @@ def test_known_differences_of_one_cause_count_once_as_causes():
         return FIG, claim(what, "known difference", "order", known={"cause": cause})
 
     causes = [known("a", "the mass"), known("b", "the mass"), known("c", ""), known("d", "")]
+    # declared after the run, it is none
+    causes.append((FIG, claim("e", "differs", "order", known={"cause": "another"})))
     assert tables.row("", causes, "sentences and orders")[6] == "4 (3 causes)"
 
 

@@ -268,3 +268,10 @@ def test_a_printed_ess_is_of_a_run_that_scatters_as_ours():
     found = comparison.ratio_to_a_run([e**2], 100.0, [e, e**5])
     assert found == (pytest.approx(2 - np.log(100)), pytest.approx((16 - 0.12) ** 0.5))
     assert np.isnan(comparison.ratio_to_a_run([e, np.nan], 100.0)).all()  # one that never moved
+
+
+def test_pairs_are_of_the_settings_at_both_ends_and_errors_of_logs_in_quadrature():
+    r = SimpleNamespace(scan={"a": {"x": 2.0, "y": 1.0, "z": 3.0}, "b": {"only": 5.0}})
+    found = comparison.pairs(r, "a", "b", lambda one, other: one / other, lambda each: each)
+    assert found == (("y / only", "z / only"), (0.2, 0.6))
+    assert comparison.log_error(3, 4) == pytest.approx(7**0.5, rel=1e-15)  # 12 / 3 + 12 / 4

@@ -79,6 +79,7 @@ MOVED = {
             METHODS, (1e3, 1e3, 1.1e3), strict=True)}), [
         SIX, *(f"least log(MSE of {what}, another / SSHMC)" for what in ("E[v]", "E[v^2]"))]),
     "SSHMC takes longer": (slower(SSHMC, 4), [time(SSHMC, HMC), time(SSHMC, GIBBS)]),
+    "SSHMC takes twice as long, as Table 1 implies": (slower(SSHMC, 2), []),
     "HMC takes longer": (slower(HMC, 4), [time(SSHMC, HMC), time(GIBBS, HMC)]),
     "Gibbs mixes x no better": (put("rows", GIBBS, "x", known(7.0)), [
         low(HMC, "second"), low(SSHMC, "second"), low(SSHMC, "gradient")]),
