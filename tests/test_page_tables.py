@@ -200,15 +200,23 @@ zhang_fig2 0 0: 10 runs of 20000=HMC; atanh phi: mean, sd=2.37256 (0.00010), 0.1
 zhang_fig3 0 0: method=RMHMC(Gibbs); draws=5000; chains=4; mean log sigma^2=0.500 (0.010);
     sd=0.500 (0.010); mean log beta=-1.000 (0.020); sd sd=1.000 (0.020); bulk ESS=600;
     tail ESS=500; R-hat=1.005; believed=yes
+zhang_table1 0 0: runs of 5000=HMC; acceptance=paper; seconds=36.63; min ESS x=115.35; min
+    ESS/s=3.14; ESS v=38.96; MSE E[v]=0.6; MSE E[v^2]=0.18
 zhang_table1 0 3: runs of 5000=HMC; acceptance=0.7500 (0.0010); seconds=0.2; min ESS x=150.0 (1.5);
     min ESS/s=750; ESS v=20.00 (0.20); ESS v, long=3.000 (0.030); MSE E[v]=1.500 (0.015);
     MSE E[v^2]=9.000 (0.090); MSE Var(v)=5.000 (0.050)
+zhang_table2 0 1: runs of 5000=RMHMC(Gibbs); acceptance=paper; min ESS w=0.8e3; median=4.08e3;
+    max=4.99e3; ESS v=271; seconds=411; min ESS/s=0.6
 zhang_table2 0 3: runs of 5000=HMC; acceptance=0.8000 (0.0010); min ESS w=2000 (20); median=3500
     (35); max=4500 (45); ESS v=1500 (15); worst=500.0 (5.0); seconds=0.5; min ESS/s=3e+03;
     gradients=10
+zhang_table3 0 2: runs of 20000=SSHMC; acceptance=paper; time=883 s; x min=78.4e2; x med=98.9e2;
+    x max=120.7e2; beta=4434; sigma=1706; phi=1390; least/s=1.57
 zhang_table3 0 5: runs of 20000=SSHMC; acceptance=0.7800 (0.0010); time=883.4 s; x min=7840 (78);
     x med=9890 (99); x max=12070 (121); beta=4434 (44); sigma=1706 (17); phi=1390 (14);
     squares, least=1390 (14); least/s=1.573 (0.016)
+zhang_table4 0 0: row=SSHMC, paper; hours=2.6; min x=780; med x=3000; max x=3900; sigma^2=2101;
+    beta=270; least/h=103.8
 zhang_table4 0 2: row=SSHMC, unit; acceptance=0.80; hours=0.0139; min x=780.0 (7.8); med x=3000
     (30); max x=3900 (39); sigma^2=2101 (21); beta=270.0 (2.7); least/h=1.94e+04; squares=54.6
     (5.5); draws=5000; chains=2; diverged=0
@@ -292,6 +300,8 @@ wang_fig1 0 0: pi*=SOD; accepted=0.3000 (0.0041); pi known=0.6075 (0.0048); pi e
     evaluated=7
 wang_fig2 0 0: =variable, w = 1, limit 10: SOD; tau=9.413 (0.093); paper=9.32; lag 1=0.80; lag
     2=0.64; lag 3=0.51
+wang_fig2 0 1: =variable, w = 1, limit 10: tempered; tau=1.687 (0.017); paper=1.67; lag 1=0.30;
+    lag 2=0.09; lag 3=0.03
 wang_fig2 1 0: =variable, w = 1, limit 10; log tau=1.719 (0.014); early lags=0.31405 (0.00047)
 """
 

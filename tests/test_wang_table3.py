@@ -6,7 +6,7 @@ import pytest
 from reproduce import wang_table3 as table3
 from reproduce.harness.claims import Measured, judge
 from reproduce.wang.printed import METHODS, NYSTROM, ROWS, SOD, STANDARD, TEMPERED
-from reproduce.wang.tables import CELLS, GAINS, MAIN, update_cost
+from reproduce.wang.tables import CELLS, GAINS, MAIN, SETTINGS, update_cost
 from test_wang_table2 import SURE, agreeing, made_up, more, shown  # noqa: F401
 from test_wang_table2 import verdicts as verdicts_of
 
@@ -122,6 +122,9 @@ def test_an_order_must_hold_in_every_setting():
 
 def test_the_figure_has_autocorrelation_times_and_not_their_logs():
     fig = table3.figure(made_up())
+    # a sweep of the standard sampler is the same; the legend has what it lacks
+    assert [len(ax.containers) for ax in fig.axes] == [2, 4, 4, 4]
+    assert {text.get_text() for text in fig.legends[0].get_texts()} == {*SETTINGS, "paper"}
     for ax in fig.axes:
         (stars,) = [line for line in ax.get_lines() if line.get_label() == "paper"]
         others = [line for line in ax.get_lines() if line is not stars]

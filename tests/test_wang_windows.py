@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from judging import disagreeing, put, verdicts
+from judging import disagreeing, put, read_table, verdicts
 from reproduce.beyond import wang_windows as windows
 from reproduce.harness.claims import Measured, Scan, log
 from reproduce.wang.chains import NARROW, SLICES, WIDE
@@ -31,7 +31,7 @@ MOVED = {
     "row 7, standard": put("rows", 7, STANDARD, dict.fromkeys(SLICES, found(5.0))),  # of one mode
     "row 9, SOD": put("rows", 9, SOD, WIDE, found(5.0)),
     f"row 4, standard, {NARROW}": put("rows", 4, STANDARD, NARROW, found(50.0)),
-    f"row 3, standard, {WIDE}": put("rows", 3, STANDARD, WIDE, found(20.0)),
+    f"row 3, standard, {WIDE}": put("rows", 3, STANDARD, WIDE, found(1.2)),
 }
 
 
@@ -53,6 +53,9 @@ def test_what_windows_usually_say():
     # the median of equal numbers of both is between them
     assert windows.log_time_over_window(result, 1, STANDARD, WIDE).value == pytest.approx(np.log(2),
                                                                                           rel=1e-12)
+    result["rows"][1][STANDARD][WIDE]["windows"] = [*range(1, 22)]
+    (row,) = read_table(windows.table(result), "row")
+    assert (row["window"], row["nine in ten"]) == ("11", "2 to 20")
     result = made_up()
     result["rows"][7][STANDARD][NARROW] = found(5.0)
     assert verdicts(windows, result)["row 7, standard: log(time / a window's)"] == "not specified"

@@ -138,7 +138,12 @@ class Recorder(studies.Recorder):
 
 @pytest.mark.parametrize("budget", BUDGETS)
 def test_every_row_has_its_pick_and_its_times(budget):
-    result = table2.run(Recorder(budget), SimpleNamespace(name="credit"))
+    experiment = Recorder(budget)
+    result = table2.run(experiment, SimpleNamespace(name="credit"))
+    trapped = [(task["setting"], task["seed"]) for function, tasks in experiment.calls
+               if function == "one_run" for task in tasks if task.get("jitter") == 0.0]
+    assert len(trapped) == 2 * table2.TRAPPED[budget][0]
+    assert len({str(each) for each in trapped}) == len(trapped)
     assert list(result.scan) == list(METHODS)
     assert list(result.rows) == [*table2.ROWS, *(row + ANY for row in METHODS)]
     for key, found in result.rows.items():
