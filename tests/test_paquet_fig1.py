@@ -188,6 +188,9 @@ def test_each_curve_has_the_label_of_its_measure():
              for curve in fig.axes[1].containers}
     assert found == {"jumps in the metric $G(x)$": pytest.approx(1.5),
                      "Euclidean jumps": pytest.approx(2.0)}
+    level, _ = (line for line in fig.axes[1].lines if line.get_label().startswith("_child")
+                and len(line.get_xdata()) == 2)
+    assert set(level.get_ydata()) == {1}  # as large
 
 
 @pytest.mark.parametrize(("move", "wanted", "found"), [

@@ -13,7 +13,15 @@ from reproduce.harness.claims import Measured, judge
 from reproduce.harness.style import plt
 from reproduce.shahbaba import tables
 from reproduce.shahbaba.chains import ALL, AUTHORS
-from reproduce.shahbaba.printed import METHODS, PROBLEMS, SENTENCES, gradients, number, sentence
+from reproduce.shahbaba.printed import (
+    METHODS,
+    PROBLEMS,
+    SE_LOG_TAU,
+    SENTENCES,
+    gradients,
+    number,
+    sentence,
+)
 from reproduce.shahbaba.tables import ESTIMATORS, ROWS, column
 
 CLAIMS = shahbaba_table1.CLAIMS + shahbaba_table2.CLAIMS
@@ -258,6 +266,16 @@ def test_the_circles_are_what_other_data_sets_give():
         np.testing.assert_allclose(circles, [
             (tables.product(others, measure, method).value, y - 0.25)
             for y, method in enumerate(ALL) if method in METHODS], rtol=1e-12)
+        # of HMC: two estimators, and print with the error of its batch means
+        named = {mark.get_label().split(", ")[-1]: (mark.get_marker(), mark.get_color())
+                 for mark in fig.legends[0].legend_handles}
+        points = [bar.lines[0] for bar in ax.containers[:3]]
+        for point, name in zip(points, ("batch means", "initial sequence"), strict=False):
+            assert named[name] == (point.get_marker(), point.get_color())
+            assert point.get_xdata()[0] == pytest.approx(
+                tables.product(found, measure, "HMC", name).value, rel=1e-12)
+        x, ends = points[2].get_xdata()[0], ax.containers[2].lines[2][0].get_segments()[0][:, 0]
+        assert np.log(ends / x) == pytest.approx([-2 * SE_LOG_TAU, 2 * SE_LOG_TAU], rel=1e-9)
 
 
 def test_a_circle_beyond_the_axis_is_a_number_at_its_edge():

@@ -92,3 +92,22 @@ def known_at(rate, r):
                     after[place, *rest] = after.get((place, *rest), 0.0) + p * share / 2
         walks = after
     return 1 - sum(p * new for (*_, new), p in walks.items()) / r
+
+
+def test_a_line_of_the_figure_is_of_its_row_unit_s_and_slice():
+    result = made_up()
+    for k, names in enumerate(names for units in result["rows"].values()
+                              for names in units.values()):
+        for j, each in enumerate(names.values()):
+            for (r, s), found in each.items():
+                found["cost"] = 1000.0 * k + 100 * j + 10 * r + s
+    axes = plane.figure(result).axes
+    places = [(number, unit) for unit in plane.UNITS for number in result["rows"]]
+    for ax, (number, unit) in zip(axes, places, strict=True):
+        assert ax.get_title() == f"row {number}, {unit}"
+        drawn = {line.get_label(): line.get_xydata() for line in ax.lines}
+        moves, steps = plane.PLANE["paper"]
+        assert set(drawn) == {f"s = {s}, {name}" for s in steps for name in SLICES}
+        for s, (name, each) in product(steps, result["rows"][number][unit].items()):
+            np.testing.assert_allclose(drawn[f"s = {s}, {name}"], [
+                (r, 5 * each[r, s]["cost"]) for r in moves], rtol=1e-12)

@@ -136,7 +136,12 @@ def test_a_run_of_seconds(monkeypatch, tmp_path):
     result = table1.run(Experiment(table1.NAME, Settings("smoke")), None)
     assert failures(judge(table1.CLAIMS, result, "smoke")) == []
     assert len(table1.table(result).splitlines()) > len(ROWS) + len(table1.OTHERS)
-    assert len(table1.figure(result).findobj(plt.Axes)) == 12
+    axes = table1.figure(result).findobj(plt.Axes)
+    assert len(axes) == 12
+    (lost,) = (ax for ax in axes if ax.get_title().startswith("what is lost"))
+    assert [line.get_linestyle() for line in lost.lines] == ["-"] * 5 + ["--"] * 5  # n = 900
+    (prior,) = (line for ax in axes for line in ax.lines if line.get_label() == "the prior")
+    assert set(prior.get_ydata()) == {2}  # of every log
 
 
 def test_what_is_no_mode_has_no_width_and_each_cell_stands_below_its_head(monkeypatch):
