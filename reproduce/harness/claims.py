@@ -464,7 +464,8 @@ def report(findings):
         blocks.append(wrap_text(f"{UNMADE} is made of what is not to be trusted, where too little"
                                 f" is known of an error: {'; '.join(unmade)}", ""))
     blocks += [f"FAILS: {line}" for line in failures(findings)]
-    return "\n\n".join([*blocks, wrap_text(KEY, "") * bool(findings), count_verdicts(findings)])
+    blocks += [wrap_text(KEY, "")] * bool(findings)
+    return "\n\n".join([*blocks, count_verdicts(findings)])
 
 
 def count_verdicts(findings):
