@@ -26,6 +26,7 @@ def original(tmp_path_factory):
     folder, rng = tmp_path_factory.mktemp("zip"), np.random.default_rng(1)
     cases = np.full((9298, 257), -1)
     cases[:, 0] = rng.integers(0, 10, len(cases))
+    cases[order()[[HALF - 1, HALF]], 0] = 3, 5  # the last case of one half, the first of the other
     cases[np.arange(len(cases)), rng.integers(1, 257, len(cases))] = 1
     for name, part in (("zip.train.gz", cases[:7291]), ("zip.test.gz", cases[7291:])):
         text = "\n".join(" ".join(map(str, case)) for case in part.tolist())
