@@ -317,7 +317,7 @@ def test_prediction_by_ep_is_that_of_its_joint_normal_distribution():
     # draws of the kernel alone, such as of EP's evidence: the mean over them
     other = fit._replace(log_length=0.5, K=CLASSIFIER.kernel([0.5, PHI[1]]))
     other = other._replace(ep=ep(other.K, CLASSIFIER.model.y))
-    kernels = found(np.array([[PHI, [0.5, PHI[1]], PHI]]))._replace(
+    kernels = found(np.array([[PHI], [[0.5, PHI[1]]], [PHI]]))._replace(
         model=EPEvidence(CLASSIFIER.model, 1.0, True))
     np.testing.assert_allclose(
         CLASSIFIER.predict(kernels, NEW).probability,
