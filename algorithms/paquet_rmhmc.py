@@ -41,7 +41,9 @@ L, roman           ell             ()       (Algorithm 4) log likelihood; ell in
 dL/dx, roman       dell_dx         (N,)     (Algorithm 4) its gradient
 f, f'              f, f_           (N,)     (Algorithm 4) (L^K)^-1 x; (L^Sigma)^-1 (x - mu)
 L, V               L, V            (N, N)   (Algorithm 3) lower Cholesky factors; L V = K * s, ...
-exp{r}             exp_r_of(z)     (N,)     N(z) / Phi(z), d log Phi / dz
+2 sum log L_nn     log_det(L)      ()       (Algorithm 3) log determinant of L L'
+exp{r}             exp_r_of(z)     (N,)     N(z) / Phi(z), d log Phi / dz; lines 7 and 9 of
+                                            Algorithm 3 are lambda_of(z), y kappa_of(z)
 G^-1, log|G|       G_inv, log_det_G         metric tensor G = -(Hessian of L_beta): inverse, log det
 dg                 dg              (N,)     dG_nn / dx_n
 H, dH/dx, dH/dp    H, dH_dx, dH_dp          Hamiltonian and its gradients

@@ -24,7 +24,7 @@ Section 1
     test    test_section_1_the_density_is_exp_of_minus_U
 Section 2
     theirs  "dynamics H_k" is implemented exactly; it is symmetric if H_i = H_(K-i+1)
-    ours    of every H_i, i = 1, ..., k; H_i = H_(k-i+1)
+    ours    the dynamics of each H_i is, i = 1, ..., k; if H_i = H_(k-i+1)
     why     k is the number of terms, K the kinetic energy
     test    a label
 Section 2.1, after equation (5)

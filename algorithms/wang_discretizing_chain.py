@@ -97,7 +97,7 @@ def whole_chain_step(x, pi, pi_star, move, r, s, K, rng):
         #     lines   6 and 7
         #     theirs  k' in {0, ..., K - 1}; silent about what is done where k + s or k - s is not
         #     ours    such a move is rejected
-        #     why     the proposal stays symmetric; with an infinite K there is none
+        #     why     the proposal stays symmetric; if K is infinite no move leads outside
         #     test    a label
         k_ = k + s if rng.random() < 0.5 else k - s
         # 7   k <- k' with probability min(1, [pi(x_k') / pi*(x_k')] / [pi(x_k) / pi*(x_k)]);

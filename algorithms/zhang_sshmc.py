@@ -61,6 +61,7 @@ G_theta, G_phi                                 precisions of the momenta; M = G^
 H_1, H_2             H_1, H_2                  (6) and (9): what moves, given what does not
 U_1, U_2             U(z, H)          ()       (7) and (10)
 A(r_theta|phi)       kinetic(r, H)    ()       r' M^-1 r / 2
+                     momentum_theta   (n,)     a root of G_theta^-1 times standard normals
                      Phi, Theta                what is computed once from phi, from theta: factors
 H                    hamiltonian      ()       (3)
 theta^(l)            theta_l, ...     (n,)     where ABLA step l begins; lines 4 and 5 move it on
