@@ -412,7 +412,7 @@ def rmhmc(x0, model, l_max, eps, t_max, rng, f_max, tol, tol_back):
     t_max      : int >= 1       transitions
     rng        : Generator      advanced by d normals, then one uniform, in each transition
     f_max      : int >= 1       fixed-point iterations; default 100
-    tol        : float >= 0     tolerance of the fixed points, 0 for always f_max iterations; 1e-12
+    tol        : float >= 0     tolerance of the fixed points, 0 for always f_max; default 1e-12
     tol_back   : float >= 0     tolerance of the run back, 0 for none (half the cost, but then only
                                 small tol makes it exact); default 1e-8
 

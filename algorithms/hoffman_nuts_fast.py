@@ -387,17 +387,17 @@ def nuts(q0, model, n, rng, warm_up, mass, target, deepest, ends):
     model   : NamedTuple                any model that implements U and grad_U
     n       : int >= 1                  transitions that are recorded
     rng     : Generator                 advanced
-    warm_up : int >= 0                  transitions before them, which are not
-    mass    : str                       what of the inverse mass is learned: "diagonal" or "fisher",
-                                        its diagonal, without gradients or with them; the second is
-                                        learned sooner, but where variables are correlated it may
-                                        have fewer effective draws per gradient
+    warm_up : int >= 0                  transitions before them, which are not; default 1000
+    mass    : str                       what of the inverse mass is learned: "diagonal" (the
+                                        default) or "fisher", its diagonal, without gradients or
+                                        with them; the second is learned sooner, but where variables
+                                        are correlated it may have fewer effective draws a gradient
                                         (reproduce/beyond/nuts.py).  "dense", all of it, which pays
                                         off where variables are correlated and d^2 costs no more
                                         than a gradient
-    target  : float in (0, 1]           acceptance rate of the warm-up; more, such as 0.95, where
-                                        trajectories diverge
-    deepest : int >= 1                  doublings at most
+    target  : float in (0, 1]           acceptance rate of the warm-up; default 0.8; more, such as
+                                        0.95, where trajectories diverge
+    deepest : int >= 1                  doublings at most; default 10
 
     Raises ValueError, naming the argument, for anything else.  RuntimeWarning if n is at least ten
     and the chain stands where the warm-up left it, or if more than one trajectory in a hundred

@@ -9,6 +9,7 @@ as they were, and no result shares memory with them.
 import inspect
 import re
 import sys
+from ast import literal_eval
 from functools import reduce
 from importlib import import_module
 from typing import NamedTuple
@@ -424,12 +425,17 @@ def test_the_callers_arrays_stay_and_no_result_shares_memory_with_them():
 # What a docstring says of an argument
 
 
+def docstring(function):
+    """Return it, or that of the mirror that has the same arguments."""
+    other = re.search(r"arguments and result as algorithms\.(\w+)\.(\w+)", function.__doc__)
+    return getattr(sys.modules[f"algorithms.{other[1]}"], other[2]).__doc__ if other else (
+        function.__doc__)
+
+
 def documented(function):
     """Return {argument: what the docstring says that it is}."""
-    found, text = {}, function.__doc__
-    if other := re.search(r"arguments and result as algorithms\.(\w+)\.(\w+)", text):
-        text = getattr(sys.modules[f"algorithms.{other[1]}"], other[2]).__doc__
-    for line in re.sub(" +: ", " : ", text).splitlines():
+    found = {}
+    for line in re.sub(" +: ", " : ", docstring(function)).splitlines():
         for cell in re.split(r" {2,}", line.strip()):
             said = re.fullmatch(r"((?:\w+, )*\w+) : (.+)", cell)
             if said and said[1].split(", ")[0] in inspect.signature(function).parameters:
@@ -437,6 +443,32 @@ def documented(function):
                 each = kinds if len(kinds) == len(names) else [said[2]] * len(names)
                 found |= dict(zip(names, each, strict=True))
     return found
+
+
+def defaults_told(function):
+    """Return {argument: its default}, where the docstring has "default 1" or "1, the default"."""
+    known, found = {"all": None} | vars(sys.modules[function.__module__]), {}
+    for names, row in re.findall(r"^ *((?:\w+, )*\w+) +: ((?:.+\n)+?)(?=$|.* : )",
+                                 docstring(function), re.M):
+        said = re.search(r"default (\(.*?\)|[\w.+-]*\w)|([\w\"]+),? \(?the\s+default\b", row)
+        if said:
+            text = said[1] or said[2]
+            found |= dict.fromkeys(names.split(", "),
+                                   known[text] if text in known else literal_eval(text))
+    return found
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_default_is_the_one_that_is_told_or_compiled(name):
+    # an entry point has that of its check, which stands neither in its docstring nor in its `def`
+    function = CALLS[name][0]
+    defaults, compiled = ({argument: each.default for argument, each in inspect.signature(
+        of).parameters.items() if each.default not in (each.empty, None)}
+        for of in (function, getattr(function, "py_func", function)))
+    told = defaults_told(function)
+    for argument, value in [*told.items(), *compiled.items()]:
+        assert (defaults.get(argument) or 0) == (value or 0)  # to compiled code 0 is None
+    assert {*defaults} <= {*compiled, *told}
 
 
 class Other(NamedTuple):

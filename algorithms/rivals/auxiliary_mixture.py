@@ -321,7 +321,8 @@ def auxiliary_mixture(theta0, phi0, model, n, rng, w, max_widths, keep):
     model        : StochasticVolatility   of a series without zeros
     n            : int >= 1               transitions
     rng          : Generator              advanced, per transition, as by auxiliary_mixture_step
-    w            : (3,) float64 > 0       widths of the slices of log beta, log sigma and atanh phi
+    w            : (3,) float64 > 0       widths of the slices of log beta, log sigma and atanh phi;
+                                          default (0.1, 0.1, 0.3)
     max_widths   : int >= 1               a slice's interval has at most so many; default 10
     keep         : (kept,) int or None    which entries of theta are recorded; default all
 
