@@ -1,11 +1,13 @@
 """rivals/fitted_walk.py and random_walk.py: each transition exactly, and the pilot by hand."""
 
+import warnings
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from algorithms.random_walk import random_walk, random_walk_step
+from algorithms.rivals import fitted_walk as module
 from algorithms.rivals.fitted_walk import fitted_walk, fitted_walk_step, pilot, walk_factor
 from departing import departs
 from models.gaussian import Gaussian
@@ -85,11 +87,20 @@ def test_the_pilot_by_hand():
     assert found.density == 3 * 31
 
 
-def test_a_pilot_whose_last_round_accepts_nearly_all_is_warned_of_unless_it_is_the_first():
-    few = dict(model=MODEL, n=40, rng=np.random.default_rng(0), scale=1e-6)
-    with pytest.warns(RuntimeWarning, match="does not know yet how wide the density is"):
-        assert pilot(Q, **few, rounds=2).accepted.min() > 0.9
-    assert pilot(Q, **few, rounds=1).accepted[0] > 0.9
+@pytest.mark.parametrize(("accepted", "rounds", "said"), [
+    (9, 2, "accepted 0.90%: take more rounds"), (10, 2, ""), (900, 2, ""), (901, 1, ""),
+    (901, 2, "accepted 90.10%: it does not know yet how wide the density is"),
+    (9, 1, "accepted 0.90%: take more rounds")])
+def test_a_pilot_whose_last_round_accepts_too_few_or_too_many_is_warned_of(
+        accepted, rounds, said, monkeypatch):
+    # the steps of the first round may well be small
+    shares = iter([500] * (rounds - 1) + [accepted])
+    monkeypatch.setattr(module, "fitted_walk", lambda q, model, factor, n, rng: SimpleNamespace(
+        samples=rng.standard_normal((n, 2)), accepted=np.arange(1000) < next(shares),
+        counts=SimpleNamespace(density=n + 1)))
+    with warnings.catch_warnings(record=True, action="always") as heard:
+        pilot(Q, MODEL, 40, np.random.default_rng(0), rounds)
+    assert [said in str(each.message) for each in heard] == [True] * bool(said)
 
 
 def test_where_nothing_moves_the_pilot_has_the_floor():

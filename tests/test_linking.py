@@ -6,6 +6,7 @@ What is loaded from a cache and linked is tested in test_cache.py.
 import numba
 import numpy as np
 import pytest
+from numba.core.compiler import Flags
 
 from models import cache
 from models.jit import njit
@@ -73,6 +74,12 @@ def test_a_library_that_is_loaded_twice_is_there_once():
     inner = library(long)
     state = inner.serialize_using_object_code()
     assert Library._unserialize(inner.codegen, state) is inner
+
+
+def test_options_are_equal_whether_they_were_given_or_left_out():
+    left_out, given, other = Flags(), Flags(), Flags()
+    given.boundscheck, other.boundscheck = Flags().boundscheck, True
+    assert left_out == given and left_out != other and left_out != "options"
 
 
 def test_a_cache_of_numba_does_not_write_what_is_linked():
