@@ -145,7 +145,7 @@ def explain(error, signature, named):
 def too_large(given):
     """Say which of the arguments of a call asks for more memory than there is."""
     counts = [name for name, value in given.items() if isinstance(value, numbers.Integral)]
-    start = given.get("keep", next(iter(given.values())))
+    start = next(each for each in (given.get("keep"), *given.values()) if each is not None)
     size = np.size(start) if isinstance(start, list | np.ndarray) else 1
     if not counts:
         return f"there is not enough memory for {', '.join(given)}"
