@@ -6,6 +6,7 @@ the samplers' own code, run by the interpreter.
 """
 
 import math
+from itertools import pairwise
 from types import FunctionType, SimpleNamespace
 from typing import NamedTuple
 
@@ -270,14 +271,15 @@ def test_what_the_data_were_drawn_from_has_every_rank_among_the_draws_as_often(r
         assert chi2(9).sf(((counts - 40) ** 2 / 40).sum()) > 1e-5  # of a false alarm
 
 
-def test_the_average_of_the_steps_begins_anew_with_each_mass():
-    ends = twin.window_ends(20)
-    now = twin.begin_warm_up(np.zeros(1), NORMAL, np.random.default_rng(1), 20,
-                             ONE, ends)
-    for n in ends[1:]:
-        now = twin.continue_warm_up(now, NORMAL, n - now.t, np.random.default_rng(n), 0.8, 5,
-                                    ends)
+def test_each_window_has_a_mass_and_an_average_of_the_steps_of_its_own():
+    rng, ends = np.random.default_rng(1), twin.window_ends(300)  # 75, 100, 150
+    now = twin.begin_warm_up(np.zeros(1), NORMAL, rng, 300, ONE, ends)
+    for begin, end in pairwise(ends):
+        now = twin.continue_warm_up(now, NORMAL, end - now.t, rng, 0.8, 5, ends)
         assert now.averages == twin.dual_averaging(now.eps)
+        assert now.mass == twin.learn(now.draws[begin:end], now.slopes[begin:end], ONE)
+    chain = twin.nuts(np.zeros(1), NORMAL, 1, np.random.default_rng(1), 300, deepest=5)
+    assert chain.mass == now.mass
 
 
 def test_a_mass_is_the_variance_of_a_window_and_a_little_of_the_unit():
