@@ -6,7 +6,7 @@ from scipy.stats import gamma, multivariate_normal, poisson
 
 from algorithms.zhang_sshmc import H2
 from departing import departs
-from models import interface, log_gaussian_cox
+from models import interface, log_gaussian_cox, validate
 from models.interface import U, U_prior, U_theta, metric_phi, precompute_phi, precompute_theta
 from models.log_gaussian_cox import LogGaussianCox
 
@@ -54,6 +54,14 @@ def test_the_prior_is_gamma_of_shape_2_and_scale_one_half_with_its_jacobian():
     other = np.array([-2.0, 0.4])
     assert U_prior(other, model) - U_prior(PHI, model) == pytest.approx(
         expected(other) - expected(PHI), abs=1e-12)
+
+
+def test_a_copy_of_other_distances_does_not_remember_those_of_the_first():
+    (model, x, _), others = problem(3), problem(3, "pixel")[0]
+    q = np.append(x, PHI)
+    interface.grad_U(q, model)
+    copy = validate.model("model", model._replace(distance=others.distance))
+    np.testing.assert_array_equal(interface.grad_U(q, copy), interface.grad_U(q, others))
 
 
 @pytest.mark.parametrize("d", SIZES)
