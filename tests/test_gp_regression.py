@@ -57,6 +57,8 @@ def test_the_prior_is_normal_on_the_logs():
     expected = -norm.logpdf(q, mean, sd).sum()
     assert U_prior(q, model) == pytest.approx(expected, rel=1e-14)  # a few sums
     assert U(q, model) + log_likelihood(q, model) == pytest.approx(expected, abs=1e-12)
+    left_out = problem(4, "ard")[0]  # of mean 0 and deviation 2
+    assert U_prior(q, left_out) == pytest.approx(-norm.logpdf(q, 0, 2).sum(), rel=1e-14)
 
 
 @pytest.mark.parametrize("kind", KINDS)
