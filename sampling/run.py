@@ -543,7 +543,7 @@ def cut(found, n, part):
     """Return a result of n draws with a slice of them; counts stay those of all."""
     if isinstance(found, tuple):
         return type(found)(*(
-            each if name in ONCE else each.reshape(n, -1)[part].ravel()
+            each if name in (*ONCE, "counts") else each.reshape(n, -1)[part].ravel()
             if name in EVERY and each.ndim == 1 else cut(each, n, part)
             for name, each in zip(found._fields, found, strict=True)))
     return found[part] if isinstance(found, np.ndarray) and len(found) == n else found

@@ -256,6 +256,14 @@ def test_of_several_transitions_a_draw_all_are_left_out_or_kept():
         found.after(50)
 
 
+def test_counts_of_as_many_layers_as_there_are_draws_are_left_whole():
+    one = run(slice_sampling, np.zeros(2), MODEL, w=1.0, n=2, rng=generator(), chains=1, jobs=1,
+              bars=False)
+    layers = one.chains[0].counts._replace(approximations=np.array([5, 7]))
+    one = one._replace(chains=(one.chains[0]._replace(counts=layers),))
+    assert one.after(1).chains[0].counts is layers
+
+
 def test_a_chain_that_came_back_has_moved():
     assert runs.has_moved(np.array([[0.0, 1.0], [0.0, 2.0], [0.0, 1.0]]))
     assert runs.has_moved(np.array([[0.0, 1.0], [0.0, 2.0]]))
