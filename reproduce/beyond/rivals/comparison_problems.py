@@ -33,7 +33,7 @@ from typing import NamedTuple
 import numpy as np
 
 from algorithms.ep_fast import ep
-from algorithms.hoffman_nuts_fast import nuts
+from algorithms.hoffman_nuts_fast import TARGET, nuts
 from algorithms.paquet_rmhmc_fast import rmhmc
 from algorithms.rivals.polya_gamma_gibbs import polya_gamma_gibbs
 from algorithms.rmhmc_within_gibbs import rmhmc_within_gibbs
@@ -58,7 +58,8 @@ from reproduce.zhang.rivals import work as units
 
 DIGITS, LOGISTIC = "digits", "logistic"
 SSHMC, RMHMC, MAPPING = "SSHMC", "RMHMC within Gibbs", "mapping"
-METHODS = {DIGITS: (SSHMC, RMHMC, SURROGATE, NON_CENTRED, MAPPING),
+CAREFUL = "NUTS, target 0.95"  # non-centred too, with shorter steps: by default a fifth diverges
+METHODS = {DIGITS: (SSHMC, RMHMC, SURROGATE, NON_CENTRED, CAREFUL, MAPPING),
            LOGISTIC: (SSHMC, RMHMC, POLYA, NON_CENTRED, CENTRED, MAPPING)}
 HYPER = {DIGITS: 2, LOGISTIC: 1}
 PRIOR_MEAN, PRIOR_SD = (2.0, 1.0), (1.0, 1.0)  # of log l, log sigma; cases are some 6 apart
@@ -221,9 +222,10 @@ def run_nuts(name, which, method, theta, phi, n, warm_up, rng, deepest):
         z = np.linalg.solve(np.tril(precompute_phi(phi, model).L), theta)
     elif method == NON_CENTRED:
         coordinates, z = NonCentred(model), theta / np.exp(phi / 2)
-    chain = nuts(np.append(z, phi), coordinates, n, rng, warm_up, deepest=deepest)
+    chain = nuts(np.append(z, phi), coordinates, n, rng, warm_up,
+                 target=0.95 if method == CAREFUL else TARGET, deepest=deepest)
     z, phi = chain.samples[:, :-h], chain.samples[:, -h:]
-    if method == NON_CENTRED:
+    if method != CENTRED:
         z = np.array([latent(each, precompute_phi(at, model)) if name == DIGITS
                       else theta_of(each, at, model) for each, at in zip(z, phi, strict=True)])
     return chain, phi, z[:, which.keep]

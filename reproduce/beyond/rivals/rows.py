@@ -77,16 +77,16 @@ def order(name, better, other, per, note="each at its best setting by pilots, NU
                  undecided="both are believed, and no further apart than their errors")
 
 
-def agreement(keys, reference):
-    """Make the claims that rows agree with the reference of their problem, and with themselves."""
+def agreement(keys, references):
+    """Make the claims that rows agree with a method, {problem: method}, and with themselves."""
     return [
-        *[Claim(f"{name}, {method}: largest |z| against {reference}, adjusted", "ours",
+        *[Claim(f"{name}, {method}: largest |z| against {references[name]}, adjusted", "ours",
                 lambda r, name=name, method=method: distance_of_rows(
-                    r[name, method], r[name, reference]), 0, 4,
+                    r[name, method], r[name, references[name]]), 0, 4,
                 "means and standard deviations of all quantities; adjusted: the probability of the"
                 " largest of so many, as a deviate of one normal number, at most 4.  Chains that"
                 " the rule of trust does not believe are compared with none", "ours",
-                budgets=("paper",)) for name, method in keys if method != reference],
+                budgets=("paper",)) for name, method in keys if method != references[name]],
         Claim("largest |z| between two chains and the other two of a row, adjusted", "ours",
               lambda r: halves_apart(r.values()), 0, 4, "the same method against itself, in all"
               " rows that are believed: whether errors are as large as they are said to be",
