@@ -224,7 +224,7 @@ zhang_table4 1 1: row=SSHMC, unit; set=2; min x=787.8; med x=3030; max x=3939; s
     beta=272.7
 zhang_errata 0 0: =Z1; number=mean of v; of the paper=0.0000 (0.0030); of ours=0.0000 (0.0030)
 zhang_errata 1 4: table=Table 1; method=SSHMC; ratio=min/s; printed=103.57; of its factors=103.6
-meet 0 4: problem=digits; method=mapping; draws=5000; work=20; before=1.2e+02; rate=0.80;
+meet 0 5: problem=digits; method=mapping; draws=5000; work=20; before=1.2e+02; rate=0.80;
     R-hat=1.004; bulk=812; tail=701; per 1000 units=7389 (369); per CPU s=0.1353 (0.0068)
 meet 1 0: problem=digits; method=SSHMC; setting=eps_theta 0.015, n_theta 8, eps_phi 0.2, L 6
 shahbaba_multinomial 0 1: data=StatLog; method=normal; f=0.2; M=2; w_1 / w=0.50; eps=0.25; L=11;
