@@ -301,7 +301,7 @@ def test_caches_agree_with_evaluation_from_scratch(name):
     for _ in range(100):
         k = int(rng.integers(q.size))
         for _ in range(rng.integers(1, 4)):
-            value = kept[k] + 0.7 * rng.standard_normal()
+            value = kept[k] + 0.5 * rng.integers(-2, 3)  # some come again
             before = cache.q.copy()
             expected = U(interface.replace_variable(cache.q, k, value), model)
             energy = interface.trial(cache, k, value, model)
