@@ -103,6 +103,12 @@ def test_the_mass_against_dense_formulas(curvature, B):
         np.testing.assert_allclose(root @ root.T, M, rtol=0, atol=1e-13)
 
 
+def test_the_default_prior_of_v_has_the_rate_of_one_in_a_hundred():
+    model, phi = HierarchicalLogistic.from_data(X, Y, GROUP), np.array([1.3])
+    expected = -expon.logpdf(np.exp(1.3), scale=100) - 1.3 + np.log(0.01)  # but for the constant
+    assert interface.U_prior(phi, model) == pytest.approx(expected, rel=1e-13)
+
+
 def test_the_default_mass_of_gamma_is_half_the_number_of_weights():
     assert interface.log_det_phi(AT_THETA, MODEL) == pytest.approx(np.log(N / 2), rel=1e-14)
     model = HierarchicalLogistic.from_data(X, Y, GROUP, mass_phi=[[9.0]])

@@ -282,6 +282,7 @@ def test_a_walk_to_where_u_is_large_is_no_divergence_and_to_where_it_is_infinite
     error = np.where(np.arange(100) == 7, np.inf, 5000.0)
     assert chains_of(x, energy_error=error)._replace(sampler=random_walk).divergences == 1
     assert chains_of(x, energy_error=error).divergences == 100
+    assert chains_of(x, energy_error=np.minimum(error, 1000.0)).divergences == 0
     assert chains_of(x, energy_error=-np.abs(error)).divergences == 1  # downhill is none
     # of two transitions a draw one is enough
     twice = chains_of(x, energy_error=np.where(np.arange(200) == 7, np.inf, 0.0),

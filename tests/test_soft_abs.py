@@ -15,7 +15,7 @@ FUNNEL = Funnel.from_size(4)
 BOTH_WAYS = (0.7, -0.4, 0.3, 1.1, 0.6)  # a determinant below 0: eigenvalues of both signs
 # three of the eigenvalues are e^v at every point; where x = 0 and e^v = 1/9 all five are
 DEGENERATE = (0.0, 0.0, 0.0, 0.0, -np.log(9))
-Z = [0.0, 1e-300, 1e-8, 0.0099, 0.0101, 0.3, 1.0, 4.0, 18.0, 25.0, 1e6, 1e300]
+Z = [0.0, 1e-300, 1e-8, 0.0099, 0.0101, 0.09, 0.3, 1.0, 4.0, 18.0, 25.0, 1e6, 1e300]
 
 
 def exact(function, *z):
