@@ -293,6 +293,8 @@ def test_the_picture_marks_what_is_believed_on_no_data_set():
     lost = [[line.get_ydata().round().tolist() for line in ax.lines if line.get_mfc() == "white"]
             for ax in (one, other)]
     assert lost == [[[[*script.METHODS, *script.RIVALS].index(HMC)], [], []], [[], []]]
+    assert all(line.get_xdata() == [0.98] for line in one.lines  # of the panel's width
+               if line.get_mfc() == "white" and line.get_ydata().size)
     believed, _ = one.containers[0][0].get_data()  # of kind 1
     assert believed[0] == pytest.approx(np.exp(4.41)) and believed.size == 12
     for key in r.rows:  # a short run: a logarithmic axis with open marks alone
