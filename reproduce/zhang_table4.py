@@ -6,7 +6,8 @@ one, whose distances are in pixels; each is fitted with its own (zhang/cox.py). 
 space, which the paper leaves out because it "mixes extremely slowly", is here.
 
 Run     python reproduce/zhang_table4.py [--budget smoke|short|paper]
-        Paper has chains of 2500 with each setting of the grids, and of 5000 in five rows.
+        Paper has chains of 2500 with each setting of the grids, and of 5000 in five rows: one of
+        SSHMC and four of its rival on each data set, and four of SSHMC on the first alone.
         Short has chains of 60 and of 250.
 Writes  figures/zhang_table4.png, .txt (table and claims), .json; or in short/, smoke/
 """

@@ -223,20 +223,22 @@ def test_which_chains_are_run(monkeypatch):
         return {key: [(key, each["data"]) for each in some] for key, some in tasks.items()}
 
     monkeypatch.setattr(cox, "runs_by_setting", runs_by_setting)
-    monkeypatch.setattr(cox, "estimates", lambda *given: given)
+    monkeypatch.setattr(cox, "estimates", lambda *given, on_a_set: (*given, on_a_set))
     monkeypatch.setattr(cox, "taken", lambda tried, method: tried | {"of": method})
     scanned = {key: {"eps_theta": k, "L": 1} for k, key in enumerate(cox.ROWS.values())}
     experiment = SimpleNamespace(budget="paper", seed=5)
     rows, alone = cox.run_rows(experiment, scanned, None, None)
     for name, (method, distance) in cox.ROWS.items():
         setting = scanned[method, distance] | {"of": method}
-        assert rows[name] == ([(name, data) for data in cox.DATA[distance]], 5000, setting)
+        many = 4 if method == GIBBS else 1
+        assert rows[name] == ([(name, data) for data in cox.DATA[distance] for _ in range(many)],
+                              5000, setting, many)
         assert [(each["method"], each["distance"], each["burn_in"], each["seed"])
-                for each in asked[name]] == [(method, distance, 1000, [5, 100, k])
-                                             for k in range(5)]
+                for each in asked[name]] == [(method, distance, 1000, [5, 100, k, *[j] * (j > 0)])
+                                             for k in range(5) for j in range(many)]
     first = cox.DATA["unit"][0]
-    assert alone == {SSHMC: ([(SSHMC, first)] * 4, 5000, scanned[SSHMC, "unit"] | {"of": SSHMC}),
-                     HMC: ([(HMC, first)] * 4, 300, cox.HMC_SETTING)}
+    assert alone == {SSHMC: ([(SSHMC, first)] * 4, 5000, scanned[SSHMC, "unit"] | {"of": SSHMC}, 1),
+                     HMC: ([(HMC, first)] * 4, 300, cox.HMC_SETTING, 1)}
     assert [each["seed"] for each in asked[HMC]] == [[5, 101, k] for k in range(4)]
     assert {(each["distance"], each["burn_in"]) for each in asked[HMC]} == {("unit", 60)}
     between = cox.run_between(experiment, None, None)
@@ -302,7 +304,8 @@ def test_estimates_of_chains_by_hand():
     assert {name: each.value for name, each in two.squares.items()} == pytest.approx(
         {"sigma": np.log(80.0), "beta": np.log(40.0), "x": np.log(5.0)})
     assert two.ess["sigma"].value == pytest.approx(np.log(100.0))
-    assert two.each["min"] == [10.0, 11.0] and two.each["beta"] == [50.0, 50.0]
+    assert two.each["min"] == pytest.approx([10.0, 11.0])
+    assert two.each["beta"] == pytest.approx([50.0, 50.0])
 
 
 def test_an_ess_of_few_runs_has_the_error_of_theory():
@@ -314,6 +317,24 @@ def test_an_ess_of_few_runs_has_the_error_of_theory():
     m = cox.log_ess(np.exp(logs))
     assert (m.value, m.se) == pytest.approx((logs.mean(), logs.std(ddof=1) / 2))
     assert cox.log_ess([np.nan, 1.0]).value == 0.0  # what never moved
+
+
+def test_chains_of_one_data_set_scatter_less_than_the_sets_do():
+    # two chains on each of four sets; with one of eight, the error would be too small
+    chains = [chain_of({}, AP=rate, ess=ess) for rate, ess in (
+        (0.1, 10.0), (0.3, 40.0), (0.4, 50.0), (0.4, 50.0), (0.5, 8.0), (0.7, 18.0), (0.9, 70.0),
+        (0.9, 70.0))]
+    found = cox.estimates(chains, 10, {}, on_a_set=2)
+    rates, sets = [0.2, 0.4, 0.6, 0.9], [20.0, 50.0, 12.0, 70.0]
+    assert found.AP == [pytest.approx((np.mean(rates), np.std(rates, ddof=1) / 2))]
+    assert found.each["beta"] == pytest.approx(sets)
+    for measured in (found.ess["beta"], found.squares["x"]):
+        assert measured == pytest.approx((np.log(sets).mean(), np.log(sets).std(ddof=1) / 2))
+    means = [25.0, 50.0, 13.0, 70.0]
+    assert found.mean[0] == pytest.approx((np.mean(means), np.std(means, ddof=1) / 2))
+    assert len(found.field) == len(found.means) == 8
+    two = cox.estimates(chains[:4], 10, {}, on_a_set=2)  # few sets: four chains' error of theory
+    assert two.ess["min"].se == pytest.approx((12 / 1000**0.5 / 4) ** 0.5)
 
 
 def test_the_difference_of_fields_is_free_of_noise():

@@ -53,6 +53,9 @@ N, BURN_IN = TABLES["Table 4"].samples, TABLES["Table 4"].burn_in
 LENGTH = {"paper": (N, BURN_IN), "short": (250, 50), "smoke": (12, 3)}  # of a run; burn-in
 SCANNED = {"paper": (N // 2, BURN_IN // 2), "short": (60, 20), "smoke": (12, 3)}
 SETS = {"paper": 5, "short": 2, "smoke": 1}  # data sets of a row
+# chains of the rival on each of them; the first results were of one, and four were decided when it
+# was seen that one has about ten effective draws of beta, before any of the others was run
+ON_A_SET = {"paper": 4, "short": 1, "smoke": 1}
 CHAINS = {"paper": 4, "short": 2, "smoke": 1}  # of a method on the first data set alone
 ENOUGH = 50  # effective draws of each hyperparameter: with less a setting is not taken
 HMC_LENGTH = {"paper": (300, 60), "short": (40, 10), "smoke": (12, 3)}
@@ -188,17 +191,22 @@ def scan_of(found):
 def run_rows(experiment, found, one_chain, warm):
     """Run the taken settings; return {row: Estimates} and {method: Estimates}.
 
-    A row has a chain on each data set; SSHMC and HMC have chains on the first data set alone.
+    A row has a chain on each data set, the rival's ON_A_SET; SSHMC and HMC have chains on the first
+    data set alone.
     """
-    rows = {name: [task(experiment, *key, data, taken(found[key], key[0]), LENGTH, (100, k))
-                   for k, data in enumerate(DATA[key[1]][: SETS[experiment.budget]])]
+    on_a_set = {SSHMC: 1, GIBBS: ON_A_SET[experiment.budget]}
+    rows = {name: [task(experiment, *key, data, taken(found[key], key[0]), LENGTH,
+                        (100, k, *[j] * (j > 0)))
+                   for k, data in enumerate(DATA[key[1]][: SETS[experiment.budget]])
+                   for j in range(on_a_set[key[0]])]
             for name, key in ROWS.items()}
     settings = {SSHMC: (taken(found[SSHMC, "unit"], SSHMC), LENGTH), HMC: (HMC_SETTING, HMC_LENGTH)}
     alone = {method: [task(experiment, method, "unit", DATA["unit"][0], setting, lengths, (101, k))
                       for k in range(CHAINS[experiment.budget])]
              for method, (setting, lengths) in settings.items()}
     done = runs_by_setting(experiment, one_chain, rows | alone, warm)
-    return [{name: estimates(done[name], each[0]["n"], each[0]["setting"])
+    return [{name: estimates(done[name], each[0]["n"], each[0]["setting"],
+                             on_a_set=on_a_set[ROWS[name][0]] if name in ROWS else 1)
              for name, each in tasks.items()} for tasks in (rows, alone)]
 
 
@@ -218,44 +226,56 @@ class Estimates(NamedTuple):
     n: int  # draws of a chain
     setting: dict
     seconds: tuple | list = ()  # of a transition, in each round of the clock
-    each: dict | tuple = ()  # the lineage's ESS of each chain, with the names of `ess`
+    each: dict | tuple = ()  # the lineage's ESS of each chain, or of those of a data set
 
 
-def estimates(chains, n, setting, seconds=()):
-    """Put the results of one_chain of one setting together, as Estimates."""
-    AP = np.array([np.atleast_1d(c["AP"]) for c in chains])
+def estimates(chains, n, setting, seconds=(), on_a_set=1):
+    """Put the results of one_chain of one setting together, as Estimates.
+
+    on_a_set : int     so many chains in turn are of one data set, and scatter less than the sets do
+    """
+    def of_sets(values):
+        return np.reshape(values, (-1, on_a_set, *np.shape(values)[1:])).mean(axis=1)
+
+    AP = of_sets([np.atleast_1d(c["AP"]) for c in chains])
     phi = {name: np.array([c["phi"][name] for c in chains])
            for name in ("lineage", "squares", "mean", "sd", "mean_se")}
     theta = {name: np.array([c["theta"][name] for c in chains]) for name in ("lineage", "squares")}
 
     def moment(name):
-        return [mean(values) if len(chains) >= FEW else
+        return [mean(values) if len(values) >= FEW else
                 Measured(values.mean(), np.sqrt(np.mean(se**2) / len(chains)))
-                for values, se in zip(phi[name].T, phi["mean_se"].T, strict=True)]
+                for values, se in zip(of_sets(phi[name]).T, phi["mean_se"].T, strict=True)]
 
     each = dict(zip(("min", "med", "max", "sigma", "beta"),
                     [*theta["lineage"].T, *phi["lineage"].T], strict=True))
     return Estimates(
         [mean(rate) for rate in AP.T], sum(c["divergences"] for c in chains),
-        {name: log_ess(values) for name, values in each.items()},
-        {name: log_ess(values) for name, values in zip(
+        {name: log_ess(values, on_a_set) for name, values in each.items()},
+        {name: log_ess(values, on_a_set) for name, values in zip(
             ("sigma", "beta", "x"), [*phi["squares"].T, theta["squares"].T[0]], strict=True)},
         moment("mean"), moment("sd"),
         [np.sum([c["phi"]["histogram"][k] for c in chains], axis=0).tolist() for k in (0, 1)],
         [c["field"] for c in chains], phi["mean"].tolist(), [c["phi"]["mean_se"] for c in chains],
-        n, setting, seconds, {name: values.tolist() for name, values in each.items()})
+        n, setting, seconds, {name: np.exp(logs_by_set(values, on_a_set)).tolist()
+                              for name, values in each.items()})
 
 
-def log_ess(values):
-    """Return the mean of the logs of an ESS of several runs.
+def logs_by_set(values, on_a_set):
+    """Return the mean log of an ESS over the runs of each data set; 0 where a run never moved."""
+    return np.log(np.nan_to_num(values, nan=1.0)).reshape(-1, on_a_set).mean(axis=1)
 
-    Of less than FEW its error is that of theory: an ESS whose window is six autocorrelation times
-    has a log with one of (12 / ESS)^1/2.  What never moved has an ESS of less than 1.
+
+def log_ess(values, on_a_set=1):
+    """Return the mean of the logs of an ESS of several runs, `on_a_set` in turn on one data set.
+
+    Of less than FEW sets its error is that of theory: an ESS whose window is six autocorrelation
+    times has a log with one of (12 / ESS)^1/2.  What never moved has an ESS of less than 1.
     """
-    logs = np.log(np.nan_to_num(values, nan=1.0))
+    logs = logs_by_set(values, on_a_set)
     if logs.size >= FEW:
         return mean(logs)
-    return Measured(float(logs.mean()), float(np.sqrt(12 / np.exp(logs.mean()) / logs.size)))
+    return Measured(float(logs.mean()), float(np.sqrt(12 / np.exp(logs.mean()) / len(values))))
 
 
 def difference(ours, theirs):
