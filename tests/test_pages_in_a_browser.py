@@ -72,6 +72,11 @@ def same(text, value, rel=1e-5):
     return float(text.replace("\u2212", "-")) == pytest.approx(value, rel=rel)
 
 
+def of_each(page, selector, what="e.textContent"):
+    """What JavaScript says of each element e that a selector finds."""
+    return page.eval_on_selector_all(selector, f"found => found.map(e => {what})")
+
+
 def width(page):
     return page.evaluate("document.documentElement.scrollWidth")
 
@@ -117,14 +122,12 @@ def test_a_page_fits_every_screen_and_paper_and_axe_finds_nothing_serious(opened
 def check_print(page):
     """Columns, pictures and numbers are printed, and no controls."""
     assert page.locator("#dock:visible, .play:visible, .set:visible").count() == 0
-    rows = page.evaluate(
-        "[...document.querySelectorAll('.r')].filter(row => !row.matches('.silent, .ours'))"
-        ".map(row => [...row.children].map(each => each.getBoundingClientRect().toJSON()))")
+    rows = of_each(page, ".r:not(.silent, .ours)",
+                   "[...e.children].map(part => part.getBoundingClientRect().toJSON())")
     for left, right in rows:
         assert right["left"] > left["right"] and right["right"] <= 760
         assert right["width"] > 200
-    pictures = page.evaluate("[...document.querySelectorAll('svg[data-panel]')]"
-                             ".map(svg => svg.getBoundingClientRect().right)")
+    pictures = of_each(page, "svg[data-panel]", "e.getBoundingClientRect().right")
     assert bool(rows) != bool(pictures)
     if pictures:
         assert max(pictures) <= 760
@@ -192,22 +195,16 @@ def check_step(page, run, record, number):
     if calls:
         assert "calls" in shown[2]
         return
-    marked = page.evaluate(
-        "[...document.querySelectorAll('.cl.at')].map(each =>"
-        " [each.closest('.alg').id, each.querySelector('a').textContent])")
+    marked = of_each(page, ".cl.at", "[e.closest('.alg').id, e.querySelector('a').textContent]")
     assert marked == [[anchor, str(lines[line])]]
-    rows = page.evaluate("[...document.querySelectorAll('.pl.at .n')].map(e => e.hash.slice(1))")
-    tagged = page.evaluate("[...document.querySelector('.cl.at').closest('.r')"
-                           ".querySelectorAll('.pl .n')].map(e => e.hash.slice(1))")
-    assert sorted(set(rows)) == sorted(set(tagged))
+    tagged = of_each(page, ".r:has(.cl.at) .pl .n", "e.hash")
+    assert set(of_each(page, ".pl.at .n", "e.hash")) == set(tagged)
+    new = of_each(page, "[data-dock=locals] tr.new", "[...e.cells].map(cell => cell.textContent)")
     for k, v in zip(changes[::2], changes[1::2], strict=True):
         name, value = record["names"][k], record["values"][v]
-        found = page.evaluate(
-            "name => [...document.querySelectorAll('[data-dock=locals] tr.new')].filter(row =>"
-            " row.cells[0].textContent === name).map(row => row.cells[1].textContent)", name)
-        assert len(found) == 1
+        (found,) = (cells[1] for cells in new if cells[0] == name)
         if isinstance(value, float | int) and not isinstance(value, bool):
-            assert same(found[0], value)
+            assert same(found, value)
         assert f"{name} = " in shown[3]
         assert f"{name} = " in page.inner_text(".v.now")
 
@@ -234,14 +231,11 @@ def check_replay(page, k, run, j, replay):
     for part in replay["says"].split():
         if part.strip(".,").replace("-", "").replace(".", "").isdigit():
             assert part.strip(".,").replace("-", "\u2212") in step(page)[4]
-    printed = page.evaluate("[...document.querySelectorAll('.printed code')]"
-                            ".map(each => each.textContent).filter(each => each)")
-    assert printed == [text for _, _, text in replay["lines"]]
+    assert [*filter(None, of_each(page, ".printed code"))] == [text for *_, text in replay["lines"]]
     page.keyboard.press("End")
     assert step(page)[0] == len(replay["steps"]) - 1
     page.keyboard.press("ArrowLeft")
-    number = step(page)[0]
-    check_step(page, run, replay, number)
+    check_step(page, run, replay, step(page)[0])
     # and back to the code as it is
     page.click("#dock [data-replay='-1']")
     assert step(page)[1] == len(run["steps"]) - 1 and step(page)[4] == ""
@@ -287,17 +281,13 @@ def test_without_javascript_everything_is_there(opened, author):
 
 def said(page, author):
     """What a laboratory says: the sentence that is read aloud, and its numbers row by row."""
-    sentence = page.inner_text(f"#{author} [data-lab=said]")
-    rows = page.evaluate(
-        "author => [...document.querySelectorAll(`#${author} tbody tr`)].map(row =>"
-        " [...row.cells].slice(1).map(cell => cell.textContent))", author)
-    return sentence, rows
+    return page.inner_text(f"#{author} [data-lab=said]"), of_each(
+        page, f"#{author} tbody tr", "[...e.cells].slice(1).map(cell => cell.textContent)")
 
 
 def drawn(page, author):
     """What the pictures of a laboratory have in them."""
-    return page.evaluate("author => [...document.querySelectorAll(`#${author} svg[data-panel]`)]"
-                         ".map(svg => svg.innerHTML)", author)
+    return of_each(page, f"#{author} svg[data-panel]", "e.innerHTML")
 
 
 def check_setting(page, author, at, frame=-1):
@@ -319,9 +309,7 @@ def test_presets_controls_and_frames_of_a_laboratory_show_what_is_stored(opened,
     for k, preset in reversed([*enumerate(kept["presets"])]):
         page.click(f"#{author}-{k + 1}")
         check_setting(page, author, preset["at"])
-        pressed = page.evaluate(
-            "author => [...document.querySelectorAll(`#${author} [data-preset]`)].map(each =>"
-            " each.getAttribute('aria-pressed'))", author)
+        pressed = of_each(page, f"#{author} [data-preset]", "e.getAttribute('aria-pressed')")
         assert pressed == [str(n == k).lower() for n in range(len(kept["presets"]))]
         seen.add((*drawn(page, author), said(page, author)[0]))
     assert len(seen) == len(kept["presets"])
