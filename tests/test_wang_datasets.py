@@ -5,16 +5,9 @@ import pytest
 
 from models.gp_nystrom import GPNystrom
 from models.gp_subset import GPSubset
-from reproduce.wang.datasets import SIGMA, C, approximation, data, order, posterior, scale_m
-from reproduce.wang.printed import ETA, NYSTROM, SOD, TEMPERED, lengths
-
-
-def dense(X, number):
-    """Return the covariance of the responses, entry by entry."""
-    rho = np.broadcast_to(lengths(number), X.shape[1])
-    n = len(X)
-    return np.array([[C**2 + ETA**2 * np.exp(-np.sum(((X[i] - X[j]) / rho) ** 2))
-                      + SIGMA**2 * (i == j) for j in range(n)] for i in range(n)])
+from reproduce.wang.datasets import C, approximation, data, order, posterior, scale_m
+from reproduce.wang.identities import SIGMA, kernel
+from reproduce.wang.printed import NYSTROM, SOD, TEMPERED, lengths
 
 
 @pytest.mark.parametrize("number", [1, 3, 5])
@@ -23,7 +16,8 @@ def test_the_responses_have_the_covariance_of_table_1(number):
     white = []
     for index in range(40):
         X, y, _ = data(number, index, 25)
-        white.append(np.linalg.solve(np.linalg.cholesky(dense(X, number)), y))
+        dense = kernel(X, X, lengths(number)) + SIGMA**2 * np.eye(25)
+        white.append(np.linalg.solve(np.linalg.cholesky(dense), y))
     white = np.array(white)
     assert abs(white.mean()) < 4 / 1000**0.5  # 4 standard errors of 1000 numbers
     assert abs(np.mean(white**2) - 1) < 4 * (2 / 1000) ** 0.5
@@ -56,13 +50,11 @@ def test_subsets_are_nested_and_random_and_their_sizes_in_proportion():
     assert sorted(cases) == list(range(30)) and cases.tolist() != list(range(30))
     assert cases.tolist() != order(2, 1, 30).tolist()
     assert cases[:6].tolist() == [3, 1, 5, 6, 18, 7]  # as the stored chains had them
-    subset = approximation(model, SOD, 8, cases)
-    assert isinstance(subset, GPSubset) and subset.index.tolist() == cases[:8].tolist()
-    columns = approximation(model, NYSTROM, 5, cases)
-    assert isinstance(columns, GPNystrom) and columns.index.tolist() == cases[:5].tolist()
-    near, far = approximation(model, TEMPERED, (10, 5), cases)
-    assert near.index.tolist() == cases[:10].tolist()  # the larger is nearest to pi
-    assert far.index.tolist() == cases[:5].tolist()
+    made = (approximation(model, SOD, 8, cases), approximation(model, NYSTROM, 5, cases),
+            *approximation(model, TEMPERED, (10, 5), cases))  # the larger is nearest to pi
+    for one, kind, m in zip(made, (GPSubset, GPNystrom, GPSubset, GPSubset), (8, 5, 10, 5),
+                            strict=True):
+        assert isinstance(one, kind) and one.index.tolist() == cases[:m].tolist()
     assert scale_m(40, 1) == 40 and scale_m((40, 20), 1) == (40, 20)
     assert scale_m(150, 2, 30) == 15 and scale_m((100, 50), 2, 30) == (10, 5)
     assert scale_m(60, 6, 20) == 2  # at least two

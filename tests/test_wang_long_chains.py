@@ -30,13 +30,9 @@ def test_the_density_by_eigenvalues_is_the_regressions(number):
         assert abs(U(q, fast) - U(q, model)) < 1e-4
 
 
-def small(n=25, low=-2.0, high=1.0):
-    model, truth = posterior(1, 0, n)
-    return model, GPSpectra.from_model(model, low, high), truth
-
-
 def test_the_density_on_the_grid_between_its_points_and_beyond_it():
-    model, fast, truth = small()
+    model, truth = posterior(1, 0, 25)
+    fast = GPSpectra.from_model(model, -2.0, 1.0)
     for log_rho in (-1.5, -1.0, 0.5):
         for sigma, eta in ((-0.7, 1.6), (0.9, -2.0), (-3.0, 0.3)):
             q = np.array([sigma, eta, log_rho])
@@ -44,17 +40,14 @@ def test_the_density_on_the_grid_between_its_points_and_beyond_it():
             assert U(q, fast) == pytest.approx(U(q, model), rel=1e-8)
     assert U_prior(truth, fast) == U_prior(truth, model)
     assert log_likelihood_of(U(truth, fast), truth, fast) == U_prior(truth, model) - U(truth, fast)
-    model, fast, truth = small()
     edge = POINTS // 2 * fast.step
     for log_rho in (-9.0, -2.0, -2.0 + 0.75 * edge, 1.0 - 0.75 * edge, 1.0, 30.0):
         q = np.array([*truth[:2], log_rho])
         assert U(q, fast) == U(q, model)
-    q = np.array([*truth[:2], -2.0 + 1.5 * edge])
-    # not the regression, but within rounding and the polynomial's error, 1e-6 and less here
-    assert U(q, fast) != U(q, model) and U(q, fast) == pytest.approx(U(q, model), abs=1e-5, rel=0)
-    # the first and the last interval that have POINTS // 2 points on either side
-    for log_rho in (-2.0 + edge - 0.5 * fast.step, 1.0 - edge + 0.5 * fast.step):
-        q[2] = log_rho
+    # one interval, and the first and the last that have POINTS // 2 points on either side
+    for log_rho in (-2.0 + 1.5 * edge, -2.0 + edge - 0.5 * fast.step, 1.0 - edge + 0.5 * fast.step):
+        q = np.array([*truth[:2], log_rho])
+        # not the regression, but within rounding and the polynomial's error, 1e-6 and less here
         assert U(q, fast) != U(q, model)
         assert U(q, fast) == pytest.approx(U(q, model), abs=1e-5, rel=0)
     with pytest.raises(ValueError, match="one length"):
@@ -62,12 +55,10 @@ def test_the_density_on_the_grid_between_its_points_and_beyond_it():
 
 
 def test_what_stands_beside_the_target_is_of_its_own_data_set():
-    _, model, _ = long.target(1, 0, 20)
-    chosen = order(1, 0, 20)
+    model, chosen = posterior(1, 0, 20)[0], order(1, 0, 20)
     assert long.settings_of(1, 0, STANDARD) is None
     assert (long.settings_of(1, 0, NYSTROM, 4, 20).index == chosen[:4]).all()
-    part = long.settings_of(1, 0, SOD, 6, 20)
-    assert isinstance(part, GPSpectra) and (part.whole.y == model.y[chosen[:6]]).all()
+    assert isinstance(long.settings_of(1, 0, SOD, 6, 20), GPSpectra)
     layers = long.settings_of(1, 0, TEMPERED, (6, 3), 20)
     assert [layer.whole.y.size for layer in layers] == [6, 3]
     assert long.settings_of(1, 0, SOD, None, 30).whole.y.size == 4  # 40 of 300
@@ -78,8 +69,7 @@ def test_what_stands_beside_the_target_is_of_its_own_data_set():
         model, truth = posterior(1, index, 20)
         assert (long.settings_of(1, index, SOD, 6, 20).whole.y
                 == model.y[order(1, index, 20)[:6]]).all()
-        chosen = long.cases(1, index, 20, long.PIVOTED)
-        assert chosen.tolist() == long.pivots(model, truth).tolist()
+        assert (long.cases(1, index, 20, long.PIVOTED) == long.pivots(model, truth)).all()
     orders = [long.cases(number, index, 20, luck=luck).tolist()
               for number in (1, 2) for index in (0, 1) for luck in (0, 1, 2)]
     assert len(set(map(tuple, orders))) == 12
@@ -118,8 +108,7 @@ def test_what_is_asked_of_mappings_and_of_chains_that_never_move(monkeypatch):
     def samples(x0, model, star, method, iterations, rng, *settings):
         asked.append((method, iterations, settings))
         x = np.zeros((iterations, 3))
-        x[667:1000, 0] = 1.0  # sigma > eta in a quarter of the window; before it everywhere
-        x[:667, 0] = 1.0
+        x[:1000, 0] = 1.0  # sigma > eta in a quarter of the window; before it everywhere
         accepted = np.zeros((iterations, 2, 1), bool)
         accepted[::4, 0] = True
         return SimpleNamespace(samples=x, log_likelihood=np.full(iterations, -3.0),
@@ -145,7 +134,7 @@ def test_chains_put_together_and_their_cost():
                "iterations": 100, "counts": {"density": 90, "cache_hits": hits}}
               for tau, hits in ((4.0, 10), (6.0, 50))]
     found = long.combine(chains)
-    assert found["tau"].value == 5.0 and found["tau"].se == 1.0  # sd 2^(1/2) over 2^(1/2)
+    assert found["tau"] == (5.0, 1.0)  # sd 2^(1/2) over 2^(1/2)
     assert found["log tau"].se == 0.2 and found["windows"] == [4.0, 2.0, 6.0, 2.0]
     assert found["noise"] == 0.5 and found["accepted"] == pytest.approx((0.3, 0.0))
     assert long.share_of_hits(chains[1]) == 50 / 140 and found["updates"] == 180 / 200
@@ -155,13 +144,10 @@ def test_chains_put_together_and_their_cost():
     timed = {"layers": {"SOD 5": ["SOD 5"]}, "seconds": {
         "trial": {"pi": [[2.0], [4.0]], "SOD 5": [[0.5], [0.25]]},
         "scratch": {"pi": [6.0], "SOD 5": [1.0]}}}
-    chain = {"iterations": 10, "counts": {"density": 20, "approximations": [80]}}
-    # 20 evaluations, and 80 of .375 / 3 each
-    assert long.cost([chain], SOD, "variable", timed, "SOD 5") == pytest.approx(3.0, rel=1e-12)
-    # from scratch each is worth 2
-    assert long.cost([chain], SOD, "sweep", timed, "SOD 5") == pytest.approx(5.0, rel=1e-12)
-    # of several chains the mean
-    other = {"iterations": 10, "counts": {"density": 40, "approximations": [160]}}
-    assert long.cost([chain, other], SOD, "variable", timed, "SOD 5") == pytest.approx(4.5)
-    chain = {"iterations": 10, "counts": {"density": 20, "approximations": []}}
-    assert long.cost([chain], STANDARD, "variable", timed, STANDARD) == 2.0
+    few, many, alone = ({"iterations": 10, "counts": {"density": density, "approximations": star}}
+                        for density, star in ((20, [80]), (40, [160]), (20, [])))
+    # 20 evaluations, and 80 of .375 / 3 each; from scratch each is worth 2; of several the mean
+    for chains, unit, cost in (([few], "variable", 3.0), ([few], "sweep", 5.0),
+                               ([few, many], "variable", 4.5)):
+        assert long.cost(chains, SOD, unit, timed, "SOD 5") == pytest.approx(cost, rel=1e-12)
+    assert long.cost([alone], STANDARD, "variable", timed, STANDARD) == 2.0

@@ -124,8 +124,7 @@ def test_one_length_is_compared_with_the_other_kind(monkeypatch):
     assert table1.one_set(3, 0, 8)["same"] == 0.0  # of more covariates nothing is said
 
 
-def test_a_run_of_seconds(monkeypatch, tmp_path):
-    monkeypatch.setattr("reproduce.harness.replicates.figures", lambda budget: tmp_path)
+def test_a_run_of_seconds(figures):
     result = table1.run(Experiment(table1.NAME, Settings("smoke")), None)
     assert failures(judge(table1.CLAIMS, result, "smoke")) == []
     assert len(table1.table(result).splitlines()) > len(ROWS) + len(table1.OTHERS)

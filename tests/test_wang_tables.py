@@ -206,11 +206,9 @@ def test_noise_and_intervals_by_hand():
 
 
 def test_z_of_a_cell_has_its_own_printed_numbers():
-    r = {number: {setting: {} for setting in SETTINGS} for number in ROWS}
-    for number, method in tables.CELLS:
-        for k, setting in enumerate(SETTINGS):
-            r[number][setting][method] = blank(gain={"evaluations": Measured(
-                -np.log(ROWS[number].ratio.get(method, 1)) + 0.3, 0.1 + k)})
+    r = {number: {setting: {method: blank(gain={"evaluations": Measured(
+        -np.log(row.ratio.get(method, 1)) + 0.3, 0.1 + k)}) for method in row.methods}
+        for k, setting in enumerate(SETTINGS)} for number, row in ROWS.items()}
     for k, setting in enumerate(SETTINGS):
         for errors, se in ((setting, 0.1 + k), (MAIN, 0.1)):
             found = dict(zip(tables.POOLED, tables.z_gain(r, setting, errors), strict=True))
