@@ -342,18 +342,6 @@ def model_of(n, prior_sd=0.5):
                                   [-0.3, 0.4, -0.5], prior_sd)
 
 
-def test_on_the_grid_are_log_likelihood_and_posterior():
-    model = model_of(7)
-    P, values = quadrature.on_grid(model, *(np.array([a, b]) for a, b in
-                                            ((-0.2, 0.3), (-1.0, 2.0), (-1.5, 0.5))))
-    *q, log_L = (np.broadcast_to(x, P.shape).ravel() for x in values)
-    energies = [U(each, model) for each in np.transpose(q)]
-    wanted = [log_likelihood(each, model) for each in np.transpose(q)]
-    np.testing.assert_allclose(log_L, wanted, rtol=1e-9)
-    weights = np.exp(min(energies) - np.array(energies))
-    np.testing.assert_allclose(P.ravel(), weights / weights.sum(), rtol=1e-7)
-
-
 def test_the_moments_are_those_of_a_sum_over_a_box_of_the_hyperparameters():
     model = model_of(4)
     axes = [m + np.linspace(-2.5, 2.5, 26) for m in model.mean]

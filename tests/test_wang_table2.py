@@ -122,6 +122,8 @@ MOVED = {
     "SOD gains more than the paper's": (more(0.6), [RATIO, LARGEST, LEAST, TEN, JOINT[SOD]]),
     "a large n is of no use": (more(-0.8, range(6, 11)), [SAVINGS, ALWAYS, RATIO, JOINT[SOD]]),
     "Nystrom is worse on 10": (more(-0.9, [10], [NYSTROM]), [TEN]),
+    "Nystrom is far worse on 10 with one setting": (lambda r: more(-9, [10], [NYSTROM])(
+        {10: {name: r[10][name] for name in ["sweep, w = 1, limit 10"]}}), [TEN]),
     "mapping is good on 2 to 5": (more(2.0, range(2, 6), MAPPING), [
         LESS, LEAST, MOST, SAVINGS, RATIO, LARGEST, JOINT[SOD], JOINT[NYSTROM]]),
     "tempered transitions are worse on 4": (more(-0.5, [4], [TEMPERED]), [LEAST]),
@@ -138,16 +140,6 @@ def test_what_is_moved_differs():
                    for name, (change, number, *_) in FAR.items()}, lambda claim: claim.cell)
 
 
-def test_a_row_has_one_setting():
-    # each column is somewhere as the paper has it, but no setting has both of them
-    result = made_up()
-    for k, cells in enumerate(result[10].values()):
-        cells[(SOD, NYSTROM)[k % 2]].gain["seconds"] = Measured(9.0, SURE)
-    found = verdicts(table2, result)
-    assert {found[cell(10, method)] for method in MAPPING} == {"every setting differs"}
-    assert found[cell(9, SOD)] == verdicts(table2, made_up())[cell(9, SOD)]
-
-
 def test_one_experiment_is_one_claim_by_the_papers_cost():
     result = made_up()
     for by in (-9, 9):
@@ -155,17 +147,6 @@ def test_one_experiment_is_one_claim_by_the_papers_cost():
         assert verdicts(table2, result) == verdicts(table2, made_up())
     # what an evaluation of an approximation costs is timed, too
     assert judge(table2.CLAIMS, result, "smoke") == judge(table2.CLAIMS, result, "short") == []
-
-
-def test_an_order_must_hold_in_every_setting():
-    result = made_up()
-    for cells in result[10].values():  # the errors of two methods are not those of each
-        for method in (SOD, NYSTROM):
-            cells[method].gain["seconds"] = cells[method].gain["seconds"]._replace(se=5.0)
-    assert verdicts(table2, result)[TEN] == "agrees"
-    for by in COSTS:
-        result[10]["sweep, w = 1, limit 10"][NYSTROM].gain[by] = Measured(-9.0, SURE)
-    assert verdicts(table2, result)[TEN] == "not specified"
 
 
 def test_the_figure_has_gains_in_cpu_time():

@@ -4,10 +4,10 @@ import numpy as np
 
 from judging import verdicts, whole
 from reproduce import wang_table3 as table3
-from reproduce.harness.claims import Measured, judge
+from reproduce.harness.claims import Measured
 from reproduce.wang.printed import METHODS, NYSTROM, ROWS, SOD, STANDARD, TEMPERED
 from reproduce.wang.tables import CELLS, GAINS, MAIN, SETTINGS
-from test_wang_table2 import SURE, check, made_up, more, shown  # noqa: F401
+from test_wang_table2 import check, made_up, more, shown  # noqa: F401
 
 
 def times(number, methods, what, factor):
@@ -60,30 +60,14 @@ MOVED = {
     "'sweep' is nearer to the paper": (lambda r: more(-2, methods=[NYSTROM], cost="evaluations")(
         {n: {s: cells for s, cells in row.items() if s.startswith("variable")}
          for n, row in r.items()}), {"sum of z^2 of the gains"}),
+    "Nystrom loses with one setting": (lambda r: more(-9, methods=[NYSTROM], cost="seconds")(
+        {n: {MAIN: row[MAIN]} for n, row in r.items()}), {CLOSE, NICELY}),
     "Nystrom gains nothing": (more(-1.2, methods=[NYSTROM], cost="seconds"), {CLOSE, NICELY}),
 }
 
 
 def test_one_quantity_moved_and_no_other_claim_differs():
     check(table3, MOVED)
-
-
-def test_the_joint_test_tells_what_no_cell_does():
-    result = made_up()
-    for number in result:
-        times(number, [STANDARD], "tau", 1.4)(result)
-    found = verdicts(table3, result)
-    assert found[claim(JOINT[STANDARD])] == "differs"
-    assert "every setting differs" not in {found[claim(f"{number}, standard: log(tau")]
-                                           for number in ROWS}
-
-
-def test_an_order_must_hold_in_every_setting():
-    result = made_up()
-    for cells in result.values():
-        if NYSTROM in cells[MAIN]:
-            cells[MAIN][NYSTROM].gain["seconds"] = Measured(-9.0, SURE)
-    assert {verdicts(table3, result)[claim(each)] for each in (CLOSE, NICELY)} == {"not specified"}
 
 
 def test_the_figure_has_autocorrelation_times_and_not_their_logs():
@@ -101,8 +85,5 @@ def test_the_figure_has_autocorrelation_times_and_not_their_logs():
 
 def test_what_is_claimed_at_the_shorter_budgets():
     result = {number: row for number, row in made_up().items() if number < 6}
-    smoke, short = ({f.claim.what for f in judge(table3.CLAIMS, result, budget)}
-                    for budget in ("smoke", "short"))
-    # counts alone at smoke
-    assert smoke == {claim("largest |evaluations of pi")}
-    assert short == smoke  # seconds of a few iterations say nothing
+    for budget in ("smoke", "short"):  # seconds of a few iterations say nothing
+        assert set(verdicts(table3, result, budget)) == {claim("largest |evaluations of pi")}

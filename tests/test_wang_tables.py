@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.signal import lfilter
 
+import studies
 from reproduce import wang_table3
 from reproduce.harness.claims import Measured
 from reproduce.wang import tables
@@ -21,18 +22,13 @@ def blank(**fields):
     return Cell(**dict.fromkeys(Cell._fields) | fields)
 
 
-class Stored:
+class Stored(studies.Recorder):
     """Stands for an experiment: made-up chains and times."""
 
     name = tables.STORE
 
-    budget, seed = "paper", 5
-
-    def replicates(self, function, tasks, unit, note=None, warm=None):
-        assert warm is not None
-        done = [getattr(self, function.__name__)(**task) for task in tasks]
-        assert note is None or note(done) == "acceptance rate 0.50"
-        return done
+    def made(self, function, tasks):
+        return [getattr(self, function.__name__)(**task) for task in tasks]
 
     @staticmethod
     def tau(method, index, seed):
@@ -73,7 +69,7 @@ def test_luck_and_estimates_by_hand():
 
 
 def test_a_row_by_hand():
-    row = table_rows(Stored(), chain)[1]
+    row = table_rows(Stored("paper"), chain)[1]
     assert list(row) == list(SETTINGS) and set(row[MAIN]) == set(METHODS)
     standard, sod = row[MAIN][STANDARD], row[MAIN][SOD]
     # evaluations of an iteration: 15 and 3 of pi (and that of the start); 12 of pi* at a quarter
