@@ -76,11 +76,9 @@ def test_the_least_cost_pivots_and_columns_by_hand():
     draws = {29: 1.0, 30: 3.0, 60: 2.0, 150: 4.0, 151: 1.5}
     result = {"n": {4: 300}, "curves": {4: {SOD: {RANDOM: {
         m: {"draw": Measured(value, 0.1)} for m, value in draws.items()}}}}}
-    assert script.least_log_cost(result, 4, SOD).value == 1.0
-    assert script.least_log_cost(result, 4, SOD, True).value == 2.0
-    assert script.least_log_cost(result, 4, SOD, False).value == 1.0
-    assert script.excess(result, 4, SOD).value == 3.0  # the paper has 150
-    assert script.excess(result, 4, SOD).se == 0.1
+    assert [script.least_log_cost(result, 4, SOD, inside).value for inside in (
+        None, True, False)] == [1.0, 2.0, 1.0]
+    assert script.excess(result, 4, SOD) == (3.0, 0.1)  # the paper has 150
     lucks = [{"draw": Measured(value, 0.3), "accepted": rate}
              for value, rate in ((1.0, 0.2), (2.0, 0.3), (3.0, 0.7))]
     found = script.combine_subsets(lucks)
@@ -94,17 +92,9 @@ def test_the_least_cost_pivots_and_columns_by_hand():
                  9: (0.1, 0.04), 30: (0.9, 0.03), 40: (0.95, 0.01)}))}  # 40: random ones alone
     found = script.pivoting_gain({"curves": {4: {NYSTROM: kinds}}}, 4)
     assert found == pytest.approx((0.45, 0.05 / 2**0.5))
-    result = {"refused": {2: {0.5: Measured(0.3), 0.8: Measured(0.6), 1.0: Measured(0.7)}}}
-    found = script.smallest_working_part(result, 2)
-    assert found.settings == script.WORKS
-    assert [each.value for each in found.found] == [0.5, 0.8, 2.0]  # none, at last
-
-
-class Recorder(studies.Recorder):
-    """A move is accepted as often as there are columns, in thousandths."""
-
-    def made(self, function, tasks):
-        return [{"accepted": [task["m"] / 1000] * 2} for task in tasks]
+    result = {"refused": {2: {0.5: Measured(0.3), 0.8: Measured(0.5), 1.0: Measured(0.7)}}}
+    # a half is as many; none, at last
+    assert script.smallest_working_part(result, 2) == (script.WORKS, ((0.5, 0), (0.8, 0), (2.0, 0)))
 
 
 def test_nystrom_of_nearly_all_columns_is_timed_against_the_posterior(monkeypatch):
@@ -114,21 +104,19 @@ def test_nystrom_of_nearly_all_columns_is_timed_against_the_posterior(monkeypatc
         number: {"seconds": {"trial": {name: times[name] for name in ("pi", *(
             f"{method} {m}" for method, _, _, _, m in each.values()))}}}
         for number, each in rows.items()})
-    refused, slow = script.nystrom_acceptance(Recorder("paper"))
+    # a move is accepted as often as there are columns, in thousandths
+    refused, slow = script.nystrom_acceptance(studies.Recorder("paper", lambda function, tasks: [
+        {"accepted": [task["m"] / 1000] * 2} for task in tasks]))
     assert slow == {2: (2.5, 0.5), 3: (2.5, 0.5), 7: (1.5, 0.5)}
-    n = {2: 300, 3: 300, 7: 900, 8: 900}
     for number, rates in refused.items():
         assert {part: rate.value for part, rate in rates.items()} == {
-            part: pytest.approx(part * n[number] / 1000) for part in script.MANY}
+            part: pytest.approx(part * ROWS[number].n / 1000) for part in script.MANY}
 
 
 def test_eigenvectors_are_timed_against_the_posterior_in_each_round():
-    class Timed(studies.Recorder):
-        def made(self, function, tasks):
-            return [{"seconds": {"pi": [2.0, 4.0], "all": [6.0, 4.0], "first m": [9.0, 10.0]}}
-                    for _ in tasks]
-
-    assert eigen_exact.eigen_times(Timed("paper"), {4: 30}, 2) == {
+    timed = studies.Recorder("paper", lambda function, tasks: [
+        {"seconds": {"pi": [2.0, 4.0], "all": [6.0, 4.0], "first m": [9.0, 10.0]}}])
+    assert eigen_exact.eigen_times(timed, {4: 30}, 2) == {
         4: {"all": (2.0, 1.0), "first m": (3.5, 1.0)}}
 
 

@@ -370,15 +370,11 @@ def test_rows_that_pass_and_are_elsewhere_are_not_believed():
     assert np.isnan(far["per gradient"].se) and np.isnan(far["per second"].se)
     off = quadrature.judge_row(row_of(3.0, believed=False), EXACT)
     assert not off["passes"] and not off["believed"]
-
-    class Quadratures(studies.Recorder):
-        def made(self, function, tasks):
-            assert function is quadrature.exact_of and [task["n"] for task in tasks] == [30, 30]
-            return [{"mean": [task["number"], 1.0], "sd": [1.0, 1.0]} for task in tasks]
-
+    quadratures = studies.Recorder("paper", lambda function, tasks: [
+        {"mean": [task["number"], 1.0], "sd": [1.0, 1.0]} for task in tasks if task["n"] == 30])
     rows = {(number, index, WALK): row_of(3.0, mean=1.0) for number in (1, 4, 5)
             for index in range(2)}
-    found = quadrature.judge_rows(Quadratures("paper"), rows, 30)
+    found = quadrature.judge_rows(quadratures, rows, 30)
     assert {key for key, row in found.items() if not row["believed"]} == {(4, 0, WALK)}
 
 

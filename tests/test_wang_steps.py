@@ -68,9 +68,9 @@ def test_costs_gains_and_times_by_hand():
     assert steps.log_cost_over_least(result, 4, "a").value == pytest.approx(np.log(1.5), rel=1e-12)
     assert steps.log_cost_over_least(result, 4, "a").se == pytest.approx(0.03 * 2**0.5, rel=1e-12)
     result = made_up()
-    for name, tau in (("w = 0.05, limit 3", 40.0), (NARROW, 10.0)):
+    for name, tau in (("w = 0.05, limit 3", 6.0), (NARROW, 20.0)):
         result["rows"][4][name][STANDARD] = one(tau, 9.0)
-    assert steps.nearest_log(result, 4).value == pytest.approx(np.log(10 / 15.62), rel=1e-9)
+    assert steps.nearest_log(result, 4).value == pytest.approx(np.log(20 / 15.62), rel=1e-9)
     assert steps.nearest_log(result, 10).value == pytest.approx(0.0, abs=1e-12)  # has w = 0.1 alone
     assert steps.printed_time_ratio(4) == pytest.approx(0.13 / 0.28, rel=1e-12)
     assert steps.printed_time_ratio(5) == pytest.approx(0.49 / 0.56, rel=1e-12)

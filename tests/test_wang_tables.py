@@ -13,48 +13,33 @@ from reproduce.wang.printed import METHODS, NYSTROM, ROWS, SOD, STANDARD, TEMPER
 from reproduce.wang.tables import COSTS, MAIN, SETTINGS, Cell, estimate, luck, table_rows
 
 
-def chain():
-    """Stand for the function of a script; Stored does not call it."""
-
-
 def blank(**fields):
     """Return a Cell with nothing in it but these."""
     return Cell(**dict.fromkeys(Cell._fields) | fields)
 
 
-class Stored(studies.Recorder):
-    """Stands for an experiment: made-up chains and times."""
+def chain(number, index, method, seed, iterations, unit, **_):
+    """Return what a chain of a script gives, made up."""
+    d = ROWS[number].d
+    mappings = d if unit == "variable" else 1
+    tau = {STANDARD: 3.0, SOD: 6.0, NYSTROM: 4.0, TEMPERED: 2.0}[method] * (1 + index) * (
+        1 + 0.1 * seed[-1])
+    layers = {STANDARD: 0, TEMPERED: 2}.get(method, 1)
+    density = iterations * (5 * d if method == STANDARD else mappings)
+    return {"tau": {"first": [tau, 0.1 * tau], "literal": [9.0, 1.0], "geyer": [8.0, 1.0]},
+            "accepted": [1.0 if method == STANDARD else 0.5] * mappings,
+            "counts": {"density": 1 + density, "approximations": [4 * d * iterations] * layers},
+            "iterations": iterations, "last": [0.0] * d}
 
-    name = tables.STORE
 
-    def made(self, function, tasks):
-        return [getattr(self, function.__name__)(**task) for task in tasks]
-
-    @staticmethod
-    def tau(method, index, seed):
-        return {STANDARD: 3.0, SOD: 6.0, NYSTROM: 4.0, TEMPERED: 2.0}[method] * (
-            1 + index) * (1 + 0.1 * seed[-1])
-
-    def chain(self, number, index, method, seed, iterations, unit, **_):
-        d = ROWS[number].d
-        mappings = d if unit == "variable" else 1
-        tau = self.tau(method, index, seed)
-        layers = {STANDARD: 0, TEMPERED: 2}.get(method, 1)
-        density = iterations * (5 * d if method == STANDARD else mappings)
-        return {"tau": {"first": [tau, 0.1 * tau], "literal": [9.0, 1.0], "geyer": [8.0, 1.0]},
-                "accepted": [1.0 if method == STANDARD else 0.5] * mappings,
-                "counts": {"density": 1 + density, "approximations": [4 * d * iterations] * layers},
-                "iterations": iterations, "last": [0.0] * d}
-
-    def clock(self, number, rows, **_):
-        seconds, layers = {}, {}
-        for name, (method, *_rest) in rows.items():
-            seconds[name] = [{STANDARD: 10.0, SOD: 3.0, NYSTROM: 4.0, TEMPERED: 5.0}[method]] * 3
-            layers[name] = {STANDARD: [], TEMPERED: ["a", "b"]}.get(method, ["a"])
-        trial = {"pi": 2.0, "a": 0.5, "b": 0.25}
-        return {"seconds": {"iteration": seconds, "scratch": {k: [4.0] for k in trial},
-                            "trial": {k: [[v] * 3] * ROWS[number].d for k, v in trial.items()}},
-                "layers": layers}
+def clock(number, rows, **_):
+    """Return what the clock gives, made up."""
+    seconds = {STANDARD: 10.0, SOD: 3.0, NYSTROM: 4.0, TEMPERED: 5.0}
+    layers, trial = {STANDARD: [], TEMPERED: ["a", "b"]}, {"pi": 2.0, "a": 0.5, "b": 0.25}
+    return {"seconds": {"iteration": {name: [seconds[row[0]]] * 3 for name, row in rows.items()},
+                        "scratch": {k: [4.0] for k in trial},
+                        "trial": {k: [[v] * 3] * ROWS[number].d for k, v in trial.items()}},
+            "layers": {name: layers.get(row[0], ["a"]) for name, row in rows.items()}}
 
 
 def test_luck_and_estimates_by_hand():
@@ -69,16 +54,19 @@ def test_luck_and_estimates_by_hand():
 
 
 def test_a_row_by_hand():
-    row = table_rows(Stored("paper"), chain)[1]
+    store = studies.Recorder("paper", lambda function, tasks: [
+        (clock if function is tables.clock else chain)(**task) for task in tasks])
+    store.name = tables.STORE
+    row = table_rows(store, chain)[1]
     assert list(row) == list(SETTINGS) and set(row[MAIN]) == set(METHODS)
     standard, sod = row[MAIN][STANDARD], row[MAIN][SOD]
     # evaluations of an iteration: 15 and 3 of pi (and that of the start); 12 of pi* at a quarter
     assert standard.evaluations == pytest.approx(15 + 1 / 2000, rel=1e-14)
     assert sod.evaluations == pytest.approx(3 + 3 + 1 / 2000, rel=1e-14)
     assert standard.updates == pytest.approx(5, rel=1e-3)  # and that of the start
-    assert sod.updates == 4 and sod.pi == 1 and sod.accepted == 0.5
-    assert row[MAIN][TEMPERED].updates == 2  # in each of the two updates of a layer
-    assert sod.ratio == [0.25] and row[MAIN][TEMPERED].ratio == [0.25, 0.125]
+    assert (sod.updates, sod.pi, sod.accepted, sod.ratio) == (4, 1, 0.5, [0.25])
+    # in each of the two updates of a layer
+    assert (row[MAIN][TEMPERED].updates, row[MAIN][TEMPERED].ratio) == (2, [0.25, 0.125])
     assert (sod.means["literal"], sod.means["geyer"], sod.seconds) == (9, 8, 3)
     # log tau: the mean over data sets, of which the first has ten chains
     first = np.mean(np.log(6 * (1 + 0.1 * np.arange(10))))
