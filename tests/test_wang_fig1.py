@@ -1,5 +1,6 @@
 """Figure 1 of Wang and Neal: what is counted and drawn of a mapping, and the claims."""
 
+import studies
 from judging import check_moves, put
 from reproduce import wang_fig1 as fig1
 from reproduce.wang.printed import SOD
@@ -30,16 +31,10 @@ def test_one_quantity_moved_and_no_other_claim_agrees_less():
 
 
 def test_counts_are_for_a_move_of_the_mark():
-    class Made:
-        budget, seed = "short", 1
-
-        def replicates(self, function, tasks, *_):
-            return [{"accepted": 48, "cached": 24, "density": 12, "star": 96, "simulated": 30,
-                     "needed": 28, "marked": -3.0, "last": -5.0,
-                     "drawn": dict.fromkeys(fig1.Mapping._fields, task["seed"][1]),
-                     "telling": task["seed"][1] == 2} for task in tasks]
-
-    result = fig1.run(Made(), None)
+    result = fig1.run(studies.Recorder("short", lambda function, tasks: [
+        {"accepted": 48, "cached": 24, "density": 12, "star": 96, "simulated": 30, "needed": 28,
+         "marked": -3.0, "last": -5.0, "telling": task["seed"][1] == 2,
+         "drawn": dict.fromkeys(fig1.Mapping._fields, task["seed"][1])} for task in tasks]), None)
     assert result.drawn.first == 2
     for which, moves in ((SOD, 60 * 8), (OWN, 6 * 8)):  # with pi itself a tenth
         assert result.chains[which] == fig1.Counts(

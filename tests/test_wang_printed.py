@@ -52,7 +52,6 @@ def test_rows_lengths_settings_and_sentences():
     assert lengths(10).tolist() == [2, 4, 6, 8, 10]
     assert printed.ETA == 5
     assert (printed.ITERATIONS, printed.R, printed.S) == (2000, 1, 1)
-    assert int(printed.KEPT * printed.ITERATIONS) == 1333
     assert printed.SHARE == (0.1, 0.5) and printed.FASTER == (2, 4)
     assert printed.NEARLY_ALL == 0.95
     for key, (section, words) in printed.SENTENCES.items():

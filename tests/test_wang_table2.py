@@ -46,8 +46,8 @@ def made_up():
                 tau=Measured(np.log(row.tau[method]) + 0.05 * (-1) ** k, SURE),
                 gain={by: Measured(gain, SURE) for by in COSTS},
                 apart={other: dict.fromkeys(COSTS, SURE) for other in row.methods},
-                seconds=row.seconds[method] / 50, evaluations=20.0, updates=4.5, pi=1.0,
-                accepted=0.9, ratio=layers(number, method))
+                seconds=row.seconds[method] / 50, evaluations=20.0, updates=4.5,
+                pi=5.0 if method == STANDARD else 1.0, accepted=0.9, ratio=layers(number, method))
     return result
 
 
