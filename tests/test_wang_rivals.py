@@ -309,7 +309,7 @@ def test_chains_are_as_long_as_their_pilot_says(monkeypatch):
             return [{"chains": [0] * 4, "rhat": 1.0, "tail": 500.0, "bulk": 200.0 if (
                 t["number"], t["method"], first) == (4, WALK, True) else 500.0} for t in tasks]
 
-    monkeypatch.setattr(script, "row_at_prices", lambda found, pilots, setting, *rest: setting)
+    monkeypatch.setattr(room, "row_at_prices", lambda found, pilots, setting, *rest: setting)
     monkeypatch.setattr(script.quadrature, "judge_rows", lambda experiment, rows, n: rows)
     experiment = Experiment("short")
     result = script.run(experiment, None)
