@@ -41,21 +41,11 @@ def test_a_summary_of_the_last_two_thirds_by_hand():
     found = summary(np.full(30, -3.0))
     assert found["tau"]["first"] == found["tau"]["geyer"] == [20.0, 20.0]
     assert np.isnan(found["rho"]).all() and found["sd"] == 0
-
-
-def test_a_mapping_has_the_papers_r_and_s_and_its_rates_are_of_the_whole_run(monkeypatch):
     moved = np.zeros((12, 2, 3), bool)  # iterations, mappings, moves of the mark
     moved[:6, 0], moved[3, 1, 2] = True, True
-
-    def run(x0, model, star, w, n, rng, r, s, unit, max_widths):
-        assert (w, n, r, s, unit, max_widths) == (0.1, 12, 1, 1, "sweep", 3)
-        return SimpleNamespace(
-            accepted=moved, log_likelihood=rng.standard_normal(12), samples=np.zeros((12, 3)),
-            counts=Counts(*range(6)))
-
-    monkeypatch.setattr(wang_table2, "discretizing_chain", run)
-    found = wang_table2.chain(1, 0, SOD, 0, 12, "sweep", 0.1, 3, n=20)
-    assert found["accepted"] == pytest.approx([1 / 2, 1 / 36], rel=1e-14)
+    assert chains.record(SimpleNamespace(
+        accepted=moved, log_likelihood=np.arange(12.0), samples=np.zeros((12, 3)),
+        counts=Counts(*range(6))))["accepted"] == pytest.approx([1 / 2, 1 / 36], rel=1e-14)
 
 
 def test_tables_2_and_3_and_figure_2_have_the_same_chains():

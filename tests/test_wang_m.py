@@ -28,27 +28,24 @@ def made_up():
                                  for part in script.MANY} for number in script.REFUSED}}
 
 
-def cheap_outside(method):
-    def change(r):
-        for methods in r["curves"].values():
-            if method in methods:
-                curve = methods[method][RANDOM]
-                curve[min(curve)]["draw"] = Measured(0.7, 0.01)
-    return change
+def at_least_m(r, number, method):
+    curve = r["curves"][number][method][RANDOM]
+    return curve[min(curve)]
 
 
-def dear_at_the_papers_m(method):
+def priced(method, where, log_cost):
+    """Make a function that gives draws another cost at some m of each row of a method."""
     def change(r):
         for number in script.CURVES[method]:
-            script.cost_at_paper_m(r, number, method)["draw"] = Measured(3.0, 0.02)
+            where(r, number, method)["draw"] = Measured(log_cost, 0.01)
     return change
 
 
 MOVED = {
-    **{f"{method} is cheap outside": (cheap_outside(method), [
+    **{f"{method} is cheap outside": (priced(method, at_least_m, 0.7), [
         f"{method}: log(cost of a draw, m outside", f"{method}: log(cost of a draw at"])
        for method in script.CURVES},
-    **{f"the paper's m of {method} is bad": (dear_at_the_papers_m(method), [
+    **{f"the paper's m of {method} is bad": (priced(method, script.cost_at_paper_m, 3.0), [
         f"{method}: log(cost of a draw at"]) for method in script.CURVES},
     **{f"half of the columns do for row {number}": (
         put("refused", number, 0.5, Measured(0.8, 0.01)),

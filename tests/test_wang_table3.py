@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from judging import verdicts, whole
+from judging import verdicts
 from reproduce import wang_table3 as table3
 from reproduce.harness.claims import Measured
-from reproduce.wang.printed import METHODS, NYSTROM, ROWS, SOD, STANDARD, TEMPERED
-from reproduce.wang.tables import CELLS, GAINS, MAIN, SETTINGS
+from reproduce.wang.printed import NYSTROM, ROWS, SOD, STANDARD, TEMPERED
+from reproduce.wang.tables import CELLS, GAINS, MAIN
 from test_wang_table2 import check, made_up, more, shown  # noqa: F401
 
 
@@ -22,26 +22,17 @@ def times(number, methods, what, factor):
     return change
 
 
-def claim(start):
-    return whole(start, [claim.what for claim in table3.CLAIMS])
-
-
-LOW = "least evaluations in an update"
-HIGH = "most evaluations in an update"
-JOINT = {method: f"{method}: the autocorrelation times" for method in METHODS}
-CLOSE, NICELY = "log(gain of Nystrom), mean", "log(gain of Nystrom), largest"
-
-
 def row(number):
     """Return how the claims of a row of the table begin."""
     return {f"{number}, {method}: log({each}" for method in ROWS[number].methods
             for each in ("tau", "time") if (method, each) != (STANDARD, "time")}
 
 
+NYSTROM_GAINS = {"log(gain of Nystrom), mean", "log(gain of Nystrom), largest"}
 # what is moved, and the claims that must differ
 MOVED = {
     **{f"tau of {number}, {method}": (times(number, [method], "tau", 20.0), {
-        *row(number), JOINT[method]}) for number, method in CELLS},
+        *row(number), f"{method}: the autocorrelation times"}) for number, method in CELLS},
     **{f"time of {number}, {method}": (times(number, [method], "seconds", 3.0), row(number))
        for number, method in GAINS},
     "pi is evaluated twice": (times(4, [SOD], "pi", 2.0), {"largest |evaluations of pi"}),
@@ -50,8 +41,9 @@ MOVED = {
     **{f"Nystrom on {number}": (times(number, [NYSTROM], "accepted", 0.5), {
         f"{number}: acceptance"}) for number in table3.LARGE},
     # only another printed time can do that: 1 / e grows as t* falls, to CPU / CPU_STD
-    "the subset of 4 costs nothing": (times(4, [SOD], "ratio", 0.05), {LOW, "least log(t* / t"}),
-    "a subset is dear on 10": (times(10, [SOD], "ratio", 4.3), {HIGH}),
+    "the subset of 4 costs nothing": (times(4, [SOD], "ratio", 0.05), {
+        "least evaluations in an update", "least log(t* / t"}),
+    "a subset is dear on 10": (times(10, [SOD], "ratio", 4.3), {"most evaluations in an"}),
     "'sweep' is possible on some": (
         lambda r: any(times(n, [SOD], "ratio", f)(r) for n, f in ((4, 1.2), (9, 3.0))),
         {"data sets with less than one"}),
@@ -61,8 +53,8 @@ MOVED = {
         {n: {s: cells for s, cells in row.items() if s.startswith("variable")}
          for n, row in r.items()}), {"sum of z^2 of the gains"}),
     "Nystrom loses with one setting": (lambda r: more(-9, methods=[NYSTROM], cost="seconds")(
-        {n: {MAIN: row[MAIN]} for n, row in r.items()}), {CLOSE, NICELY}),
-    "Nystrom gains nothing": (more(-1.2, methods=[NYSTROM], cost="seconds"), {CLOSE, NICELY}),
+        {n: {MAIN: row[MAIN]} for n, row in r.items()}), NYSTROM_GAINS),
+    "Nystrom gains nothing": (more(-1.2, methods=[NYSTROM], cost="seconds"), NYSTROM_GAINS),
 }
 
 
@@ -70,20 +62,8 @@ def test_one_quantity_moved_and_no_other_claim_differs():
     check(table3, MOVED)
 
 
-def test_the_figure_has_autocorrelation_times_and_not_their_logs():
-    fig = table3.figure(made_up())
-    # a sweep of the standard sampler is the same; the legend has what it lacks
-    assert [len(ax.containers) for ax in fig.axes] == [2, 4, 4, 4]
-    assert {text.get_text() for text in fig.legends[0].get_texts()} == {*SETTINGS, "paper"}
-    for ax in fig.axes:
-        (stars,) = [line for line in ax.get_lines() if line.get_label() == "paper"]
-        others = [line for line in ax.get_lines() if line is not stars]
-        assert others
-        for line in others:  # as made up: what the paper has, to a twentieth
-            np.testing.assert_allclose(line.get_ydata(), stars.get_ydata(), rtol=0.1)
-
-
 def test_what_is_claimed_at_the_shorter_budgets():
     result = {number: row for number, row in made_up().items() if number < 6}
     for budget in ("smoke", "short"):  # seconds of a few iterations say nothing
-        assert set(verdicts(table3, result, budget)) == {claim("largest |evaluations of pi")}
+        (what,) = verdicts(table3, result, budget)
+        assert what.startswith("largest |evaluations of pi")
