@@ -14,7 +14,7 @@ from reproduce.harness.replicates import Experiment
 from reproduce.harness.run import Settings
 from reproduce.harness.style import plt
 from reproduce.wang.datasets import posterior
-from reproduce.wang.printed import ETA, ROWS, lengths
+from reproduce.wang.printed import ROWS
 
 
 def made_up():
@@ -85,7 +85,6 @@ def test_what_is_found_of_one_data_set():
         log_likelihood(q - np.array([np.log(10), 0, 0]), model) - at_truth, rel=1e-12)
     assert found["noise"][-1] == pytest.approx(
         log_likelihood(table1.with_noise(q, table1.NOISE[-1]), model) - at_truth, rel=1e-12)
-    np.testing.assert_allclose(np.exp(q[1:]), [ETA, *lengths(1)], rtol=1e-12)
     # the other mode is what is found from where nearly all is noise, and lengths are 1
     start = np.array([*np.log([0.995 * 25.25, 0.005 * 25.25]) / 2, 1.0])
     np.testing.assert_allclose(table1.all_noise(q), start, rtol=1e-12)
@@ -93,7 +92,6 @@ def test_what_is_found_of_one_data_set():
     # the start is that one but for rounding, which the search repeats
     np.testing.assert_allclose(found["other"], other, rtol=0, atol=1e-6)
     assert found["worse"] == pytest.approx(height - U(found["mode"], model), rel=1e-6)
-    assert found["worse"] > 0
     np.testing.assert_array_equal(found["widths"], table1.widths(found["mode"], model))
 
 
