@@ -52,8 +52,7 @@ def test_a_scan_of_slices_has_the_least_cost_of_three_rows():
     result = made_up()
     for number, gain in ((1, 0.3), (2, 0.1), (4, 0.2)):  # of another pair in each row
         result["rows"][number]["sweep"][NARROW][number, 2]["tau"] = Measured(5 * gain, 0.1 * gain)
-    (claim,) = [c for c in plane.CLAIMS if c.what == BEST]
-    found = dict(zip(*claim.ours(result), strict=True))
+    found = dict(zip(*plane.scan(result, plane.least_log_cost_ratio), strict=True))
     assert [found[f"{unit}, {NARROW}"].value for unit in ("sweep", "random")] == pytest.approx(
         np.log([0.2, 2.0]), rel=1e-12)
     each = {(1, 1): {"tau": Measured(4.0, 0.4), "cost": 3.0},
@@ -86,8 +85,8 @@ def known_at(rate, r, at=0, low=0, high=0):
 
 def test_a_line_of_the_figure_is_of_its_row_unit_s_and_slice():
     result, number_of = made_up(), count(1.0)
-    for names in (names for units in result["rows"].values() for names in units.values()):
-        for found in (found for each in names.values() for found in each.values()):
+    for number, unit, name in product((1, 2, 4), plane.UNITS, SLICES):
+        for found in result["rows"][number][unit][name].values():
             found["cost"] = next(number_of)
     axes = plane.figure(result).axes
     places = [(number, unit) for unit in plane.UNITS for number in result["rows"]]

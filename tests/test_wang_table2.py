@@ -77,12 +77,10 @@ def check(script, moved, chosen=lambda claim: True):
 def more(by, numbers=tuple(ROWS), methods=(SOD,), cost=None):
     """Make a function that adds to the gains of some rows and methods, by one cost or by both."""
     def change(result):
-        for number in numbers:
-            for cells in result[number].values():
-                for method in methods:
-                    if method in cells:
-                        for name in (cost,) if cost else COSTS:
-                            cells[method].gain[name] += Measured(by)
+        for cells in (cells for number in numbers for cells in result[number].values()):
+            for method in cells.keys() & methods:
+                for name in (cost,) if cost else COSTS:
+                    cells[method].gain[name] += Measured(by)
     return change
 
 
