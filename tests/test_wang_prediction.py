@@ -35,8 +35,7 @@ def test_the_score_of_a_mixture_and_the_ends_of_intervals_by_hand():
         "coverage": [np.mean((below >= low) & (below <= 1 - low)) for low in (0.25, 0.025)]}
     p = predict(Z, DRAWS[0], MODEL)
     for factor, inside in ((0.67, [1, 1]), (0.68, [0, 1]), (1.95, [0, 1]), (1.97, [0, 0])):
-        for sign in (-1, 1):
-            y = p.mean + sign * factor * p.noisy**0.5
+        for y in (p.mean + factor * p.noisy**0.5, p.mean - factor * p.noisy**0.5):
             assert room.score(Z, y, DRAWS[:1], MODEL)["coverage"] == inside
 
 

@@ -154,10 +154,7 @@ LOGS = {STANDARD: 4.4, SOD: 3.8, WALK: 3.0, DELAYED: 2.5}
 
 
 def made_up():
-    """Return a result in which the mapping of the walk is the best, and all agree.
-
-    From one data set to the next costs differ by .1, .2, ... of each method's place.
-    """
+    """Return a result in which the mapping of the walk is the best, and data sets scatter."""
     kinds = script.KINDS["paper"]
     return script.Rivals(
         {(number, index, method): row_of(LOGS.get(method, 3.5) + 0.01 * index * k + 0.01 * number)

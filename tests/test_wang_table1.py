@@ -51,10 +51,9 @@ def test_a_mode_and_the_widths_there(number):
     # of a normal distribution the width is where U is 1/2 more, the others at their best there;
     # with the others held, it is less
     H = 1 / table1.widths(best, model) ** 2
-    for k in range(q.size):
-        e = 1e-3 * (np.arange(q.size) == k)
+    for h, e in zip(H, 1e-3 * np.eye(q.size), strict=True):
         bend = (U(best + e, model) + U(best - e, model) - 2 * at_best) / 1e-6
-        assert bend > 0.99 * H[k]  # differences, of 1e-3
+        assert bend > 0.99 * h  # differences, of 1e-3
 
 
 def test_data_sets_of_other_settings_and_along_the_line_of_a_sum():

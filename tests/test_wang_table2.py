@@ -20,10 +20,7 @@ def layers(number, method):
 
 
 def made_up_gain(number, method, setting):
-    """Return the paper's, but with a subset never more than four times.
-
-    With "sweep" those of Nystrom are less, so that "variable" is nearer to the paper.
-    """
+    """Return the paper's, with a subset four times at most, and less of Nystrom with "sweep"."""
     if method == STANDARD:
         return 0.0
     gain = -np.log(ROWS[number].ratio[method])
@@ -63,11 +60,7 @@ def shown():
 
 
 def check(script, moved, chosen=lambda claim: True):
-    """Check the moves of the chosen claims of a script, from what agrees with all of them.
-
-    Too weak are those where the luck of the printed chain hides a factor of three, however long
-    ours are.
-    """
+    """Check moves of the chosen claims of a script; weak: their luck hides a factor of three."""
     claims = [claim for claim in script.CLAIMS if chosen(claim)]
     check_moves(SimpleNamespace(CLAIMS=claims), made_up(), moved, weak=[
         claim.what for claim in claims
