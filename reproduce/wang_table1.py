@@ -122,18 +122,13 @@ def run(experiment, cases):
     done = dict(zip(wanted, experiment.replicates(one_set, [
         dict(number=row, index=index, n=n, sigma=sigma, c=c,
              cost=(n or ROWS[row].n) ** 2 * (1 + 2 * (ROWS[row].d > 3)))
-        for row, index, sigma, c in wanted], "data sets", warm=warm),
+        for row, index, sigma, c in wanted], "data sets", warm=lambda: one_set(1, 0, 5)),
         strict=True))
     return Result(
         {row: DataSets(*([done[key][name] for key in keys] for name in DataSets._fields))
          for row, keys in usual.items()},
         {(row, *other): done[row, index, *other]["widths"] for row, index, *other in others},
         {row: data(row, 0, n)[:2] for row in ROWS})
-
-
-def warm():
-    """Compile everything in this process, before others start."""
-    one_set(1, 0, 5)
 
 
 FLAT, LONG_ENOUGH = 2.0, ("short", "paper")

@@ -17,7 +17,8 @@ def verdicts(script, result, budget="paper"):
 def check_moves(script, result, moved, weak=(), silent=()):
     """Assert that claims agree, and that each change of a result makes its own differ and no other.
 
-    moved : {name: (function of a result, which claims then differ)}; all claims are in one of them
+    moved : {name: (function of a result, which changes it or returns another, which claims then
+            differ, or how they begin)}; all claims are in one of them
     weak  : which claims are too weak, where they do not differ
     silent: which are then inconclusive, as a joint test of those is
 
@@ -28,21 +29,23 @@ def check_moves(script, result, moved, weak=(), silent=()):
     expected = dict.fromkeys(before, "agrees") | dict.fromkeys(weak, "too weak") | dict.fromkeys(
         silent, "inconclusive")
     assert before == expected
-    assert set(before) == {what for _, claims in moved.values() for what in claims}
+    wanted = {name: {whole(start, before) for start in claims}
+              for name, (_, claims) in moved.items()}
+    assert set(before) == set().union(*wanted.values())
     for name, (change, _) in moved.items():
-        after = verdicts(script, change(result))
+        other = copy.deepcopy(result)
+        after = verdicts(script, change(other) or other)
         found[name] = {what for what in after
                        if after[what] not in ("agrees", "too weak", expected[what])}
         assert {after[what] for what in found[name]} <= {
             "differs", "every setting differs", "not specified"}, name
-    assert found == {name: set(claims) for name, (_, claims) in moved.items()}
+    assert found == wanted
 
 
-def differing(script, result, change):
-    """Return what claims are about that differ once `change` was made to a copy of a result."""
-    result = copy.deepcopy(result)
-    change(result)
-    return {what for what, verdict in verdicts(script, result).items() if "differs" in verdict}
+def whole(start, claims):
+    """Return which one of these claims is so called, or begins so."""
+    (what,) = {start} & set(claims) or {what for what in claims if what.startswith(start)}
+    return what
 
 
 def disagreeing(script, result):

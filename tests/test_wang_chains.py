@@ -17,8 +17,6 @@ from reproduce.wang.chains import clock, costs, evaluations, summary, window
 from reproduce.wang.datasets import problem
 from reproduce.wang.printed import SOD, STANDARD, TEMPERED
 
-chain = wang_table2.chain
-
 
 def test_a_summary_of_the_last_two_thirds_by_hand():
     assert window(np.arange(2000)).tolist() == list(range(667, 2000))  # 1333 of 2000
@@ -31,11 +29,10 @@ def test_a_summary_of_the_last_two_thirds_by_hand():
     k = np.flatnonzero(np.abs(rho) < 1.96 / 2000**0.5)[0]
     # sums of the same numbers in another order, by Fourier transforms
     assert found["rho"] == pytest.approx(rho, rel=0, abs=1e-12)
-    assert found["tau"]["first"][0] == pytest.approx(1 + 2 * rho[1:k].sum(), rel=1e-10)
-    assert found["tau"]["first"][1] == pytest.approx(
-        found["tau"]["first"][0] * (2 * (2 * k - 1) / 2000) ** 0.5, rel=1e-10)
-    assert found["mean"] == pytest.approx(last.mean(), rel=1e-12)
-    assert found["sd"] == pytest.approx(last.std(), rel=1e-12)
+    tau = 1 + 2 * rho[1:k].sum()
+    assert found["tau"]["first"] == pytest.approx(
+        [tau, tau * (2 * (2 * k - 1) / 2000) ** 0.5], rel=1e-10)
+    assert (found["mean"], found["sd"]) == pytest.approx((last.mean(), last.std()), rel=1e-12)
     for name, each in (("literal", significant_lags(last, literal=True)),
                        ("geyer", initial_sequence(last))):
         assert found["tau"][name] == [each.tau, each.se]
@@ -44,21 +41,11 @@ def test_a_summary_of_the_last_two_thirds_by_hand():
     found = summary(np.full(30, -3.0))
     assert found["tau"]["first"] == found["tau"]["geyer"] == [20.0, 20.0]
     assert np.isnan(found["rho"]).all() and found["sd"] == 0
-
-
-def test_a_mapping_has_the_papers_r_and_s_and_its_rates_are_of_the_whole_run(monkeypatch):
     moved = np.zeros((12, 2, 3), bool)  # iterations, mappings, moves of the mark
     moved[:6, 0], moved[3, 1, 2] = True, True
-
-    def run(x0, model, star, w, n, rng, r, s, unit, max_widths):
-        assert (w, n, r, s, unit, max_widths) == (0.1, 12, 1, 1, "sweep", 3)
-        return SimpleNamespace(
-            accepted=moved, log_likelihood=rng.standard_normal(12), samples=np.zeros((12, 3)),
-            counts=Counts(*range(6)))
-
-    monkeypatch.setattr(wang_table2, "discretizing_chain", run)
-    found = chain(1, 0, SOD, 0, 12, "sweep", 0.1, 3, n=20)
-    assert found["accepted"] == pytest.approx([1 / 2, 1 / 36], rel=1e-14)
+    assert chains.record(SimpleNamespace(
+        accepted=moved, log_likelihood=np.arange(12.0), samples=np.zeros((12, 3)),
+        counts=Counts(*range(6))))["accepted"] == pytest.approx([1 / 2, 1 / 36], rel=1e-14)
 
 
 def test_tables_2_and_3_and_figure_2_have_the_same_chains():
@@ -66,23 +53,18 @@ def test_tables_2_and_3_and_figure_2_have_the_same_chains():
     assert len({fingerprint(each.chain) for each in (wang_table2, wang_table3, wang_fig2)}) == 1
 
 
-TIMED = {"seconds": {
-    "trial": {"pi": [[1.0, 1.0, 9.0], [3.0, 3.0, 3.0], [5.0, 5.0, 5.0]],
-              "SOD 40": [[0.3] * 3, [0.3] * 3, [0.9] * 3], "SOD 20": [[0.15] * 3] * 3},
-    "scratch": {"pi": [6.0, 6.0, 60.0], "SOD 40": [1.0] * 3, "SOD 20": [1.0] * 3}}}
-
-
 def test_costs_and_evaluations_by_hand():
-    cost = costs(TIMED)  # the mean of 1, 3 and 5 is the unit; medians over rounds
+    cost = costs({"seconds": {  # the mean of 1, 3 and 5 is the unit; medians over rounds
+        "trial": {"pi": [[1.0, 1.0, 9.0], [3.0, 3.0, 3.0], [5.0, 5.0, 5.0]],
+                  "SOD 40": [[0.3] * 3, [0.3] * 3, [0.9] * 3], "SOD 20": [[0.15] * 3] * 3},
+        "scratch": {"pi": [6.0, 6.0, 60.0], "SOD 40": [1.0] * 3, "SOD 20": [1.0] * 3}}})
     # rounding of a quotient, and below of sums
     assert cost["trial"] == pytest.approx({"pi": 1, "SOD 40": 1 / 6, "SOD 20": 0.05}, rel=1e-14)
     assert cost["scratch"]["pi"] == pytest.approx(2, rel=1e-14)
     found = {"counts": {"density": 60, "approximations": [120, 200]}, "iterations": 10}
-    layers = ["SOD 40", "SOD 20"]
-    assert evaluations(found, TEMPERED, "variable", cost, layers) == pytest.approx(
-        (60 + 20 + 10) / 10, rel=1e-14)
-    assert evaluations(found, TEMPERED, "sweep", cost, layers) == pytest.approx(
-        (120 + 20 + 10) / 10, rel=1e-14)
+    for unit, density in (("variable", 60), ("sweep", 120)):
+        assert evaluations(found, TEMPERED, unit, cost, ["SOD 40", "SOD 20"]) == pytest.approx(
+            (density + 20 + 10) / 10, rel=1e-14)
     alone = {"counts": {"density": 60, "approximations": []}, "iterations": 10}
     assert evaluations(alone, STANDARD, "variable", cost) == 6
 
@@ -92,24 +74,23 @@ def test_the_clock_divides_by_what_it_timed_and_drops_the_first_round(monkeypatc
     _, truth, _ = problem(1, 0, STANDARD, n=30)
 
     def passes(seconds):
-        now[0] += seconds
+        now[0] += seconds * (1 if len(at) > 1 else 7)  # the first round compiles
 
     def samples(x0, model, star, method, iterations, *rest):
         at.append(x0)
-        passes(3.0 * iterations * (1 if len(at) > 1 else 7))  # the first round compiles
+        passes(3.0 * iterations)
         return SimpleNamespace(samples=x0 + np.arange(1.0, iterations + 1)[:, None])
 
     def trials(cache, k, values, model):
         asked.append(k)
         assert np.all(np.abs(values - truth[k]) < 0.5)  # five standard deviations
-        passes((2.0 + k) * len(values) * (1 if len(at) > 1 else 7))
+        passes((2.0 + k) * len(values))
 
     monkeypatch.setattr(chains.time, "thread_time", lambda: now[0])
     monkeypatch.setattr(chains, "samples", samples)
     monkeypatch.setattr(chains, "trials", trials)
     monkeypatch.setattr(chains, "scratches", lambda q, times, model: passes(
-        times * (5.0 if isinstance(model, GPRegression) else 9.0) * (
-            1 if len(at) > 1 else 7)))
+        times * (5.0 if isinstance(model, GPRegression) else 9.0)))
     found = clock(1, 0, {"a": [SOD, "variable", 1.0, 10, None]}, rounds=2, iterations=4, n=30)
     assert found["seconds"] == {
         "iteration": {"a": [3.0] * 2}, "scratch": {"pi": [5.0] * 2, "SOD 4": [9.0] * 2},
@@ -122,12 +103,7 @@ def test_the_clock_divides_by_what_it_timed_and_drops_the_first_round(monkeypatc
 def test_as_many_evaluations_are_timed_as_are_asked_for():
     model, truth, _ = problem(1, 0, STANDARD, n=20)
     values = np.array([0.1, 0.5, -0.3])
-    wanted = []
-    for value in values:
-        q = truth.copy()
-        q[1] = value
-        wanted.append(U(q, model))
     # rounding of sums
     assert chains.trials(prepare(truth, model), 1, values, model) == pytest.approx(
-        sum(wanted), rel=1e-12)
+        sum(U(np.array([truth[0], value, truth[2]]), model) for value in values), rel=1e-12)
     assert chains.scratches(truth, 3, model) == pytest.approx(3 * U(truth, model), rel=1e-12)

@@ -5,26 +5,17 @@ import pytest
 
 from models.gp_nystrom import GPNystrom
 from models.gp_subset import GPSubset
-from reproduce.wang.datasets import SIGMA, C, approximation, data, order, posterior, scale_m
-from reproduce.wang.printed import ETA, NYSTROM, SOD, TEMPERED, lengths
-
-
-def dense(X, number):
-    """Return the covariance of the responses, entry by entry."""
-    rho = np.broadcast_to(lengths(number), X.shape[1])
-    n = len(X)
-    return np.array([[C**2 + ETA**2 * np.exp(-np.sum(((X[i] - X[j]) / rho) ** 2))
-                      + SIGMA**2 * (i == j) for j in range(n)] for i in range(n)])
+from reproduce.wang.datasets import C, approximation, data, order, posterior, scale_m
+from reproduce.wang.identities import SIGMA, kernel
+from reproduce.wang.printed import NYSTROM, SOD, TEMPERED, lengths
 
 
 @pytest.mark.parametrize("number", [1, 3, 5])
 def test_the_responses_have_the_covariance_of_table_1(number):
     # whitened by the dense covariance they are independent standard normal numbers
-    white = []
-    for index in range(40):
-        X, y, _ = data(number, index, 25)
-        white.append(np.linalg.solve(np.linalg.cholesky(dense(X, number)), y))
-    white = np.array(white)
+    white = np.array([np.linalg.solve(np.linalg.cholesky(
+        kernel(X, X, lengths(number)) + SIGMA**2 * np.eye(25)), y)
+        for X, y, _ in (data(number, index, 25) for index in range(40))])
     assert abs(white.mean()) < 4 / 1000**0.5  # 4 standard errors of 1000 numbers
     assert abs(np.mean(white**2) - 1) < 4 * (2 / 1000) ** 0.5
     # the first is that of the constant above all: of its variance 40 numbers are known
@@ -36,10 +27,10 @@ def test_data_sets_are_those_of_table_1_and_differ():
                              (4, [0.5, 5, 2.0]), (10, [0.5, 5, 2, 4, 6, 8, 10])):
         # rounding of exp(log)
         assert np.exp(data(number, 0, 4)[2]) == pytest.approx(expected, rel=1e-14)
-    model, q = posterior(3, 0, 12)
+    model, _ = posterior(3, 0, 12)
     assert model.c2 == C**2 and model.group.tolist() == [0, 1, 2, 3, 4]
     assert model.mean.tolist() == [0] * 7 and model.precision.tolist() == [0.25] * 7
-    assert q.shape == (7,) and posterior(4, 0, 12)[0].group.tolist() == [0] * 5
+    assert posterior(4, 0, 12)[0].group.tolist() == [0] * 5
     X, y, _ = data(4, 2, 9)
     assert np.array_equal(y, data(4, 2, 9)[1])
     assert not np.array_equal(X, data(4, 3, 9)[0]) and not np.array_equal(X, data(9, 2, 9)[0])
@@ -56,13 +47,11 @@ def test_subsets_are_nested_and_random_and_their_sizes_in_proportion():
     assert sorted(cases) == list(range(30)) and cases.tolist() != list(range(30))
     assert cases.tolist() != order(2, 1, 30).tolist()
     assert cases[:6].tolist() == [3, 1, 5, 6, 18, 7]  # as the stored chains had them
-    subset = approximation(model, SOD, 8, cases)
-    assert isinstance(subset, GPSubset) and subset.index.tolist() == cases[:8].tolist()
-    columns = approximation(model, NYSTROM, 5, cases)
-    assert isinstance(columns, GPNystrom) and columns.index.tolist() == cases[:5].tolist()
-    near, far = approximation(model, TEMPERED, (10, 5), cases)
-    assert near.index.tolist() == cases[:10].tolist()  # the larger is nearest to pi
-    assert far.index.tolist() == cases[:5].tolist()
+    made = (approximation(model, SOD, 8, cases), approximation(model, NYSTROM, 5, cases),
+            *approximation(model, TEMPERED, (10, 5), cases))  # the larger is nearest to pi
+    for one, kind, m in zip(made, (GPSubset, GPNystrom, GPSubset, GPSubset), (8, 5, 10, 5),
+                            strict=True):
+        assert isinstance(one, kind) and one.index.tolist() == cases[:m].tolist()
     assert scale_m(40, 1) == 40 and scale_m((40, 20), 1) == (40, 20)
     assert scale_m(150, 2, 30) == 15 and scale_m((100, 50), 2, 30) == (10, 5)
     assert scale_m(60, 6, 20) == 2  # at least two

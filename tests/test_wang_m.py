@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import studies
-from judging import disagreeing
+from judging import check_moves, put
 from reproduce.beyond import wang_m as script
 from reproduce.harness.claims import Measured
 from reproduce.wang import eigen_exact
@@ -28,59 +28,54 @@ def made_up():
                                  for part in script.MANY} for number in script.REFUSED}}
 
 
-def cheap_outside(r):
-    for methods in r["curves"].values():
-        if SOD in methods:
-            methods[SOD][RANDOM][max(methods[SOD][RANDOM])]["draw"] = Measured(0.93, 0.01)
+def at_least_m(r, number, method):
+    curve = r["curves"][number][method][RANDOM]
+    return curve[min(curve)]
 
 
-def small_m_of_the_paper(r):
-    for number, methods in r["curves"].items():
-        if NYSTROM in methods:
-            script.cost_at_paper_m(r, number, NYSTROM)["draw"] = Measured(3.0, 0.02)
+def priced(method, where, log_cost):
+    """Make a function that gives draws another cost at some m of each row of a method."""
+    def change(r):
+        for number in script.CURVES[method]:
+            where(r, number, method)["draw"] = Measured(log_cost, 0.01)
+    return change
 
 
-COST = "log(cost of a draw at the paper's m / the least)"
 MOVED = {
-    "large subsets are better": (cheap_outside, [
-        "SOD: log(cost of a draw, m outside / in 10 to 50 % of n), mean over rows",
-        f"SOD: {COST}, mean over rows"]),
-    "the paper's m of Nystrom is bad": (small_m_of_the_paper, [
-        f"Nystrom: {COST}, mean over rows"]),
-    "half of the columns do for row 7": (
-        lambda r: r["refused"][7].update({0.5: Measured(0.8, 0.01)}),
-        ["row 7, Nystrom: least m / n that works"]),
-    "Nystrom is fast": (lambda r: r["slow"].update({3: Measured(0.5, 0.01)}), [
-        "row 3, Nystrom of 95 %: time of an evaluation / the posterior's"]),
-    "the first eigenvectors are fast": (
-        lambda r: r["eigen"][9].update({"first m": Measured(0.5, 0.01)}),
-        ["row 9, Eigen-exact: log(least time of an evaluation / the posterior's)"]),
-    "a tenth does not do for row 9": (
-        lambda r: r["curves"][9][NYSTROM][RANDOM][90].update(accepted=Measured(0.1, 0.01)),
-        ["row 9, Nystrom of 10 %: acceptance rate"]),
-    "pivots are no better": (
-        lambda r: [each.update(accepted=Measured(0.3, 0.01))
-                   for each in r["curves"][4][NYSTROM][PIVOTED].values()],
-        ["row 4, Nystrom: acceptance, pivoted columns less random ones"]),
+    **{f"{method} is cheap outside": (priced(method, at_least_m, 0.7), [
+        f"{method}: log(cost of a draw, m outside", f"{method}: log(cost of a draw at"])
+       for method in script.CURVES},
+    **{f"the paper's m of {method} is bad": (priced(method, script.cost_at_paper_m, 3.0), [
+        f"{method}: log(cost of a draw at"]) for method in script.CURVES},
+    **{f"half of the columns do for row {number}": (
+        put("refused", number, 0.5, Measured(0.8, 0.01)),
+        [f"row {number}, Nystrom: least m / n that works"]) for number in script.REFUSED},
+    **{f"Nystrom is fast, {number}": (put("slow", number, Measured(0.5, 0.01)), [
+        f"row {number}, Nystrom of 95 %"]) for number in script.REFUSED[:3]},
+    **{f"the first eigenvectors are fast, {number}": (
+        put("eigen", number, "first m", Measured(0.5, 0.01)), [f"row {number}, Eigen-exact"])
+       for number in script.EIGEN},
+    **{f"a tenth does not do for row {number}": (
+        put("curves", number, NYSTROM, RANDOM, 90, "accepted", Measured(0.1, 0.01)),
+        [f"row {number}, Nystrom of 10 %: acceptance rate"]) for number in (9, 10)},
+    **{f"pivots are no better, {number}": (
+        lambda r, number=number: any(each.update(accepted=Measured(0.3, 0.01))
+                                     for each in r["curves"][number][NYSTROM][PIVOTED].values()),
+        [f"row {number}, Nystrom: acceptance, pivoted"]) for number in script.BOTH_COLUMNS},
 }
 
 
-@pytest.mark.parametrize("name", MOVED)
-def test_one_quantity_moved_and_no_other_claim_differs(name):
-    (change, wanted), result = MOVED[name], made_up()
-    change(result)
-    assert disagreeing(script, result) == set(wanted)
+def test_one_quantity_moved_and_no_other_claim_differs():
+    check_moves(script, made_up(), MOVED)
 
 
 def test_the_least_cost_pivots_and_columns_by_hand():
     draws = {29: 1.0, 30: 3.0, 60: 2.0, 150: 4.0, 151: 1.5}
     result = {"n": {4: 300}, "curves": {4: {SOD: {RANDOM: {
         m: {"draw": Measured(value, 0.1)} for m, value in draws.items()}}}}}
-    assert script.least_log_cost(result, 4, SOD).value == 1.0
-    assert script.least_log_cost(result, 4, SOD, True).value == 2.0
-    assert script.least_log_cost(result, 4, SOD, False).value == 1.0
-    assert script.excess(result, 4, SOD).value == 3.0  # the paper has 150
-    assert script.excess(result, 4, SOD).se == 0.1
+    assert [script.least_log_cost(result, 4, SOD, inside).value for inside in (
+        None, True, False)] == [1.0, 2.0, 1.0]
+    assert script.excess(result, 4, SOD) == (3.0, 0.1)  # the paper has 150
     lucks = [{"draw": Measured(value, 0.3), "accepted": rate}
              for value, rate in ((1.0, 0.2), (2.0, 0.3), (3.0, 0.7))]
     found = script.combine_subsets(lucks)
@@ -94,17 +89,9 @@ def test_the_least_cost_pivots_and_columns_by_hand():
                  9: (0.1, 0.04), 30: (0.9, 0.03), 40: (0.95, 0.01)}))}  # 40: random ones alone
     found = script.pivoting_gain({"curves": {4: {NYSTROM: kinds}}}, 4)
     assert found == pytest.approx((0.45, 0.05 / 2**0.5))
-    result = {"refused": {2: {0.5: Measured(0.3), 0.8: Measured(0.6), 1.0: Measured(0.7)}}}
-    found = script.smallest_working_part(result, 2)
-    assert found.settings == script.WORKS
-    assert [each.value for each in found.found] == [0.5, 0.8, 2.0]  # none, at last
-
-
-class Recorder(studies.Recorder):
-    """A move is accepted as often as there are columns, in thousandths."""
-
-    def made(self, function, tasks):
-        return [{"accepted": [task["m"] / 1000] * 2} for task in tasks]
+    result = {"refused": {2: {0.5: Measured(0.3), 0.8: Measured(0.5), 1.0: Measured(0.7)}}}
+    # a half is as many; none, at last
+    assert script.smallest_working_part(result, 2) == (script.WORKS, ((0.5, 0), (0.8, 0), (2.0, 0)))
 
 
 def test_nystrom_of_nearly_all_columns_is_timed_against_the_posterior(monkeypatch):
@@ -114,42 +101,35 @@ def test_nystrom_of_nearly_all_columns_is_timed_against_the_posterior(monkeypatc
         number: {"seconds": {"trial": {name: times[name] for name in ("pi", *(
             f"{method} {m}" for method, _, _, _, m in each.values()))}}}
         for number, each in rows.items()})
-    refused, slow = script.nystrom_acceptance(Recorder("paper"))
+    # a move is accepted as often as there are columns, in thousandths
+    refused, slow = script.nystrom_acceptance(studies.Recorder("paper", lambda function, tasks: [
+        {"accepted": [task["m"] / 1000] * 2} for task in tasks]))
     assert slow == {2: (2.5, 0.5), 3: (2.5, 0.5), 7: (1.5, 0.5)}
-    n = {2: 300, 3: 300, 7: 900, 8: 900}
     for number, rates in refused.items():
         assert {part: rate.value for part, rate in rates.items()} == {
-            part: pytest.approx(part * n[number] / 1000) for part in script.MANY}
+            part: pytest.approx(part * ROWS[number].n / 1000) for part in script.MANY}
 
 
 def test_eigenvectors_are_timed_against_the_posterior_in_each_round():
-    class Timed(studies.Recorder):
-        def made(self, function, tasks):
-            return [{"seconds": {"pi": [2.0, 4.0], "all": [6.0, 4.0], "first m": [9.0, 10.0]}}
-                    for _ in tasks]
-
-    assert eigen_exact.eigen_times(Timed("paper"), {4: 30}, 2) == {
+    timed = studies.Recorder("paper", lambda function, tasks: [
+        {"seconds": {"pi": [2.0, 4.0], "all": [6.0, 4.0], "first m": [9.0, 10.0]}}])
+    assert eigen_exact.eigen_times(timed, {4: 30}, 2) == {
         4: {"all": (2.0, 1.0), "first m": (3.5, 1.0)}}
 
 
 def test_times_are_of_one_evaluation_by_the_approximation(monkeypatch):
-    asked = {}
+    asked, ticks = {}, iter(range(0, 600, 10))
+    monkeypatch.setattr(eigen_exact.time, "thread_time", lambda: float(next(ticks)))
     monkeypatch.setattr(eigen_exact, "scratches", lambda q, times, model: asked.update(
         {type(model).__name__: (times, getattr(model, "m", None))}))
     monkeypatch.setattr(eigen_exact, "eigh", lambda K, subset_by_index: asked.update(
         K=K, ends=subset_by_index))
-    found = eigen_exact.eigen_clock(4, 3, 2, 12)["seconds"]
-    assert {name: len(each) for name, each in found.items()} == {"pi": 2, "all": 2, "first m": 2}
+    assert eigen_exact.eigen_clock(4, 3, 2, 12)["seconds"] == {
+        "pi": [2.0] * 2, "all": [10.0] * 2, "first m": [10.0] * 2}
     assert (asked["GPRegression"], asked["GPEigen"], asked["ends"]) == ((5, None), (1, 3), [9, 11])
     # the kernel without its noise: 10^2 + 5^2 on the diagonal
     np.testing.assert_allclose(np.diag(asked["K"]), 125, rtol=1e-12)
     np.testing.assert_array_equal(asked["K"], asked["K"].T)
-    ticks = iter(range(0, 600, 10))
-    monkeypatch.setattr(eigen_exact.time, "thread_time", lambda: float(next(ticks)))
-    monkeypatch.setattr(eigen_exact, "scratches", lambda *_: None)
-    monkeypatch.setattr(eigen_exact, "eigh", lambda *_, **__: None)
-    assert eigen_exact.eigen_clock(4, 3, 1, 12)["seconds"] == {
-        "pi": [2.0], "all": [10.0], "first m": [10.0]}
 
 
 def test_the_figure_marks_the_papers_m_and_pivoted_columns_and_has_two_standard_errors():

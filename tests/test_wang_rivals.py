@@ -1,12 +1,14 @@
 """The rivals: what a chain asks for and costs, claims, what is run, and the exact posterior."""
 
+from itertools import product
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+import studies
 from algorithms.ess import initial_sequence
-from judging import read_table, verdicts
+from judging import check_moves, put, read_table
 from models.gp_regression import GPRegression
 from models.interface import U, log_likelihood
 from reproduce.beyond import wang_rivals as script
@@ -25,15 +27,12 @@ KINDS = {SOD: "GPSubset", NYSTROM: "GPNystrom", "FITC": "GPFITC", "variational":
 
 
 def test_all_approximations_have_as_many_cases_of_their_data_set_as_the_subset():
-    for index in (0, 1):
+    for index, (which, kind) in product((0, 1), KINDS.items()):
         model, chosen = target(3, index, N)[1], order(3, index, N)[:5]  # 100 of 300
-        for which, kind in KINDS.items():
-            one = room.approximation(3, index, which, N)
-            assert type(one).__name__ == kind
-            np.testing.assert_array_equal(one.index, chosen)
-            if which != SOD:
-                np.testing.assert_array_equal(getattr(one, "nystrom", one).whole.y, model.y)
-        np.testing.assert_array_equal(room.approximation(3, index, SOD, N).part.y, model.y[chosen])
+        one = room.approximation(3, index, which, N)
+        assert type(one).__name__ == kind and (one.index == chosen).all()
+        np.testing.assert_array_equal(*((one.part.y, model.y[chosen]) if which == SOD else (
+            getattr(one, "nystrom", one).whole.y, model.y)))
 
 
 def test_nuts_runs_on_the_regression_and_its_warm_up_is_set_up(monkeypatch):
@@ -72,18 +71,12 @@ def test_what_is_kept_of_a_chain(monkeypatch):
     assert (found["set_up"], found["rate"], found["divergences"]) == ({"scratch": 2}, 0.5, 3)
     assert found["e_bfmi"] == pytest.approx(e_bfmi(np.arange(4, 40), 2), rel=1e-12)
 
-    n_eff = [initial_sequence(each).ess for each in (x, (x - x.mean(0)) ** 2)]
-    least = float(np.min(n_eff))
+    least = np.min([initial_sequence(each).ess for each in (x, (x - x.mean(0)) ** 2)])
     pilot = room.pilot_chain(5, WALK, 1.0, 40, [0], 70)  # 7 of 70 cases: a thousandth
-    assert pilot["ess"] == pytest.approx(least, rel=1e-9)
-    assert pilot["efficiency"] == pytest.approx(least / (180 + 3.6 / 1000), rel=1e-9)
-    assert pilot["per iteration"] == pytest.approx(least / 36, rel=1e-9)
-    assert (pilot["counts"], pilot["set_up"]) == (found["counts"], {"scratch": 2})
-    still = whole._replace(samples=np.ones((40, 2)))
-    with monkeypatch.context() as patch:
-        patch.setattr(room, "run", lambda *given: still)
-        none = room.pilot_chain(1, WALK, 1.0, 40, [0], 20)
-    assert none["ess"] == none["efficiency"] == none["per iteration"] == 0
+    assert pilot == {
+        "ess": pytest.approx(least, rel=1e-9), "per iteration": pytest.approx(least / 36, rel=1e-9),
+        "efficiency": pytest.approx(least / (180 + 3.6 / 1000), rel=1e-9),
+        "counts": found["counts"], "set_up": {"scratch": 2}}
 
     row = room.row_of_chains(1, 0, WALK, 1.0, 400, 3, [7])
     every = np.array([room.draws(1, 0, WALK, 1.0, 400, [7, k])[0] for k in range(3)])
@@ -91,19 +84,19 @@ def test_what_is_kept_of_a_chain(monkeypatch):
     for chain, x in zip(row["chains"], every, strict=True):
         np.testing.assert_allclose(chain["mean"], x.mean(0), rtol=1e-6)
         assert chain["n"] == 360 and chain["counts"]["trial"] == 0.9 * 2000
+    monkeypatch.setattr(room, "run", lambda *given: whole._replace(samples=np.ones((40, 2))))
+    none = room.pilot_chain(1, WALK, 1.0, 40, [0], 20)
+    assert none["ess"] == none["efficiency"] == none["per iteration"] == 0
 
 
 def test_prices_and_operations_by_hand():
     costs = room.prices({"seconds": {"trial": [2.0, 4.0, 9.0], "scratch": [8.0, 4.0, 8.0]}})
     assert costs == {"trial": 1.0, "scratch": 2.0}
     assert room.price({"trial": 10, "scratch": 3}, costs) == 16.0
-    names = {"trial", "gradient", "trial SOD 60", "trial Nystrom 30", "scratch SOD", "scratch FITC"}
-    found = room.operations(5, names)  # 90 of 300
-    assert found["trial"] == found["scratch"] == 1.0 and found["fast"] == pytest.approx(3 / 9e4)
-    assert (found["gradient"], found["decomposition"]) == (3.0, 27.0)
-    for name, value in (("trial SOD 60", 0.008), ("trial Nystrom 30", 0.06),
-                        ("scratch SOD", 0.027), ("scratch FITC", 0.54)):
-        assert found[name] == pytest.approx(value, rel=1e-12)
+    found = {"trial": 1, "scratch": 1, "gradient": 3, "decomposition": 27, "fast": 3 / 9e4,
+             "trial SOD 60": 0.008, "trial Nystrom 30": 0.06, "scratch SOD": 0.027,
+             "scratch FITC": 0.54}  # 90 of 300
+    assert room.operations(5, set(found)) == pytest.approx(found, rel=1e-12)
     assert room.operations(5, {"scratch SOD"}, 10)["scratch SOD"] == pytest.approx(0.027)
 
 
@@ -121,17 +114,13 @@ def test_each_price_is_that_of_its_model(monkeypatch):
     # two rounds, and one before them that loads what is compiled
     assert sorted(when for each in found.values() for _, _, when in each) == list(
         range(len(found), 3 * len(found)))
-    kinds = {name: (each[0][0], type(each[0][1]).__name__) for name, each in found.items()}
-    assert kinds["trial"] == ("trial", "GPRegression")
-    assert kinds["scratch"] == (room.scratches, "GPRegression")
-    assert kinds["gradient"] == (room.gradients, "GPRegression")
-    assert kinds["decomposition"] == (room.scratches, "GPSpectral")
-    assert kinds["fast"] == ("fast", "GPSpectral")
-    for which, kind in KINDS.items():
-        assert kinds[f"scratch {which}"] == (room.scratches, kind)
-        assert found[f"scratch {which}"][0][1].index.size == 2  # 40 of 300
-    assert kinds["trial SOD 2"] == ("trial", "GPSubset")
-    assert kinds[f"trial {NYSTROM} 2"] == ("trial", "GPNystrom")
+    assert {name: (each[0][0], type(each[0][1]).__name__) for name, each in found.items()} == {
+        "trial": ("trial", "GPRegression"), "scratch": (room.scratches, "GPRegression"),
+        "gradient": (room.gradients, "GPRegression"), "fast": ("fast", "GPSpectral"),
+        "decomposition": (room.scratches, "GPSpectral"), "trial SOD 2": ("trial", "GPSubset"),
+        f"trial {NYSTROM} 2": ("trial", "GPNystrom"),
+        **{f"scratch {which}": (room.scratches, kind) for which, kind in KINDS.items()}}
+    assert {found[f"scratch {which}"][0][1].index.size for which in KINDS} == {2}  # 40 of 300
 
 
 @pytest.mark.parametrize(("method", "setting", "wanted"), [
@@ -141,8 +130,7 @@ def test_each_price_is_that_of_its_model(monkeypatch):
     (DRAGGING, 1.5, {2: [2], 3: [[1.5 * 2.38 * 3]], "w": [1.0, 2.0, 3.0]})])
 def test_what_the_pilots_covariance_is_used_for(monkeypatch, method, setting, wanted):
     name = {HMC: "hmc", WALK: "fitted_walk", DRAGGING: "dragging"}[method]
-    found = {}
-    sd = np.diag([1.0, 2.0, 3.0])
+    found, sd = {}, np.diag([1.0, 2.0, 3.0])
     monkeypatch.setattr(room, "pilot", lambda *given: SimpleNamespace(
         covariance=sd**2, factor=sd, density=5))
     monkeypatch.setattr(room, name, lambda *given, **named: found.update(
@@ -154,24 +142,19 @@ def test_what_the_pilots_covariance_is_used_for(monkeypatch, method, setting, wa
 
 
 def row_of(log_cost, believed=True, mean=0.0):
-    ones = np.ones(2)
+    ones, per = np.ones(2), Measured(-log_cost, 0.05 if believed else np.nan)
     found = Together(np.array([mean, 1.0]), 0.1 * ones, ones, 0.1 * ones, 100 * ones, 100 * ones,
                      900, 4, 2e4, 0, np.nan, 0.3)
     return {"together": found, "believed": believed, "rhat": 1.0, "bulk": 500.0, "tail": 500.0,
-            "halves": 1.0, "e_bfmi": np.nan, "setting": 1.0, "before": 1000.0,
-            "passes": believed, "off": 0.5, "shift": Measured(0.3, 0.01),
-            "per gradient": Measured(-log_cost, 0.05 if believed else np.nan),
-            "per second": Measured(-log_cost, 0.05 if believed else np.nan)}
+            "halves": 1.0, "e_bfmi": np.nan, "setting": 1.0, "before": 1000.0, "passes": believed,
+            "off": 0.5, "shift": Measured(0.3, 0.01), "per gradient": per, "per second": per}
 
 
 LOGS = {STANDARD: 4.4, SOD: 3.8, WALK: 3.0, DELAYED: 2.5}
 
 
 def made_up():
-    """Return a result in which the mapping of the walk is the best, and all agree.
-
-    From one data set to the next costs differ by .1, .2, ... of each method's place.
-    """
+    """Return a result in which the mapping of the walk is the best, and data sets scatter."""
     kinds = script.KINDS["paper"]
     return script.Rivals(
         {(number, index, method): row_of(LOGS.get(method, 3.5) + 0.01 * index * k + 0.01 * number)
@@ -192,52 +175,56 @@ def shown():
     return r
 
 
-CLAIMED = verdicts(script, made_up())
+def costs_of(methods, log_cost):
+    """Make a function that gives all rows of some methods this cost."""
+    return lambda r: r._replace(rows=r.rows | {
+        key: row_of(log_cost) for key in r.rows if key[2] in methods})
 
 
-def test_every_claim_agrees_where_it_is_true():
+DRAW = "log(cost of a draw without / with), "
+OTHERS = {other: f"mean over kinds: log(cost of a draw, {other} /" for other in script.OTHERS}
+MOVED = {
+    **{part: (costs_of([after], 9.0), [
+        f"mean over kinds: {DRAW}{part}", *(f"{k}: mean over data sets: {DRAW}{part}"
+                                            for k in script.KINDS["paper"]),
+        *(OTHERS.values() if after == DELAYED else ())])
+       for part, (_, after) in script.PARTS.items()},
+    **{other: (costs_of([other], 0.0), [claim]) for other, claim in OTHERS.items()},
+    **{f"{k} is another mean": (put("rows", (k, 2, SOD), row_of(3.8, mean=1.0)), [
+        f"{k}: largest |z| against the random walk"]) for k in script.KINDS["paper"]},
+    **{f"{k} is elsewhere": (put("rows", (k, 0, STANDARD), "off", 9.0), [
+        f"{k}: largest |z| against quadrature"]) for k in quadrature.KINDS},
+    "NUTS has both modes": (put("rows", (2, 0, NUTS), "shift", Measured(0.0, 0.01)), ["2: NUTS"]),
+    "halves are apart": (put("rows", (3, 1, WALK), "halves", 9.0), ["largest |z| between"]),
+}
+
+
+def test_one_quantity_moved_and_no_other_claim_differs():
     # nobody runs Nystrom-Cholesky on 2 and 3, nor dragging on 3 and 5
-    assert set(CLAIMED.values()) == {"agrees"} and len(CLAIMED) == 15 + 3 + 9 + 5 + 4 + 1
+    check_moves(script, made_up(), MOVED)
 
 
 def test_a_row_of_chains_at_its_prices():
-    rng = np.random.default_rng(3)
-    x = rng.standard_normal((4, 900, 2))
+    x = np.random.default_rng(3).standard_normal((4, 900, 2))
     chains = [moments(each) | {"counts": {"trial": 100, "scratch": 50}, "set_up": {"scratch": k},
                                "rate": 0.3, "divergences": 0, "e_bfmi": np.nan}
               for k, each in enumerate(x)]
     pilots = [{"counts": {"trial": 10}, "set_up": {"scratch": 5}}] * 2
     costs = {"trial": 1.0, "scratch": 2.0}
     row = room.row_at_prices(reliability(x) | {"chains": chains}, pilots, 0.7, costs, [0.1, 0.1])
-    assert row["believed"] and row["setting"] == 0.7
-    assert row["together"].gradients == 4 * 200
-    assert row["before"] == 2 * (0 + 1 + 2 + 3) + 2 * (10 + 2 * 5)
+    assert row["believed"] and (row["setting"], row["together"].gradients, row["before"]) == (
+        0.7, 4 * 200, 2 * (0 + 1 + 2 + 3) + 2 * (10 + 2 * 5))
     found = pool([each | {"gradients": 200} for each in chains])
     assert row["per gradient"].value == pytest.approx(np.log(worst(found) / 800), rel=1e-12)
     assert row["per second"].value == pytest.approx(row["per gradient"].value - np.log(0.1))
 
 
-@pytest.mark.parametrize(("part", "method"), [
-    ("walk in place of slices", WALK), ("mapping of slices", SOD),
-    ("mapping of the walk", DELAYED)])
-def test_what_a_method_gains(part, method):
-    r = made_up()
-    for key in r.rows:
-        if key[2] == method:
-            r.rows[key] = row_of(9.0)
-    differ = {what for what, said in verdicts(script, r).items() if said == "differs"}
-    others = {what for what in CLAIMED if what.endswith(f"/ {method})")}
-    after = {what for what in CLAIMED if what.endswith(part)}
-    assert len(after) == 6 and differ == after | others
-
-
 def test_gains_are_means_over_believed_data_sets_or_over_the_first_ones():
     r = made_up()
-    value, se = script.gain(r, 3, WALK, DELAYED)
     # places 3 and 4 of five in kind 3's first data set, 2 and 3 of the core of the others
     logs = [0.5 - 0.01 * index for index in range(5)]
-    assert value == pytest.approx(np.mean(logs))
-    assert se == pytest.approx(np.std(logs, ddof=1) / 5**0.5)
+    assert script.gain(r, 3, WALK, DELAYED) == pytest.approx(
+        (np.mean(logs), np.std(logs, ddof=1) / 5**0.5))
     r.rows[3, 4, DELAYED] = row_of(0.0, believed=False)
     assert script.gain(r, 3, WALK, DELAYED).value == pytest.approx(np.mean(logs[:4]))
     for index in range(5):
@@ -245,12 +232,9 @@ def test_gains_are_means_over_believed_data_sets_or_over_the_first_ones():
     assert np.isnan(script.gain(r, 3, WALK, DELAYED).se)
     rest = [script.gain(r, number, WALK, DELAYED).value for number in (1, 2, 4, 5)]
     assert script.mean_gain(r, WALK, DELAYED).value == pytest.approx(np.mean(rest))
-    assert verdicts(script, r)[
-        "3: mean over data sets: log(cost of a draw without / with), mapping of the walk"
-    ] == "no claim"
     r = made_up()
     r.rows[1, 0, HMC] = row_of(7.0)
-    wanted = [7.0 - 2.51] + [1.0 + 0.01 * 0 for _ in range(4)]
+    wanted = [7.0 - 2.51, *[1.0] * 4]
     assert script.ahead_of_others(r, HMC).value == pytest.approx(np.mean(wanted))
     r.rows[2, 0, DELAYED] = row_of(2.5, believed=False)
     assert script.ahead_of_others(r, HMC).value == pytest.approx(np.mean(wanted[:4]))
@@ -263,7 +247,6 @@ def test_a_mean_that_is_another_is_seen_unless_it_is_not_believed():
     compared = sum(key[0] == 4 and key[2] != WALK for key in r.rows)
     one = as_one(1 / 0.02**0.5, 4)  # of two means and two deviations
     assert script.distance_to_walk(r, 4).value == pytest.approx(as_one(one, compared), rel=1e-9)
-    assert verdicts(script, r)["4: largest |z| against the random walk, adjusted"] == "differs"
     r.rows[4, 2, SOD] = row_of(3.8, believed=False, mean=1.0)
     assert script.distance_to_walk(r, 4).value == 0.0
     for index in range(5):
@@ -303,26 +286,23 @@ def test_the_picture_marks_what_is_believed_on_no_data_set():
 
 
 def test_chains_are_as_long_as_their_pilot_says(monkeypatch):
-    asked, again = [], []
-
-    class Experiment:
-        budget, seed = "short", 1
-
-        def replicates(self, function, tasks, unit, warm=None):
-            if unit == "pilots":
+    class Experiment(studies.Recorder):
+        def made(self, function, tasks):
+            if function is room.pilot_chain:
                 return [{"ess": 60.0, "efficiency": {0.5: 1, 1.0: 3, 2.0: 2}.get(t["setting"], 1),
                          "per iteration": 0.5 if t["method"] == WALK else 0.0, "counts": {},
                          "set_up": {}} for t in tasks]
-            if unit == "rows":
-                again.extend(tasks) if asked else asked.extend(tasks)
-                return [{"chains": [0] * 4, "rhat": 1.0, "tail": 500.0, "bulk": 200.0 if (
-                    t["number"], t["method"], len(again)) == (4, WALK, 0) else 500.0}
-                    for t in tasks]
-            return [{"seconds": {"trial": [1.0]}}]
+            if function is room.seconds_of:
+                return [{"seconds": {"trial": [1.0]}}]
+            first = [name for name, _ in self.calls].count("row_of_chains") == 1
+            return [{"chains": [0] * 4, "rhat": 1.0, "tail": 500.0, "bulk": 200.0 if (
+                t["number"], t["method"], first) == (4, WALK, True) else 500.0} for t in tasks]
 
-    monkeypatch.setattr(script, "row_at_prices", lambda found, pilots, setting, *rest: setting)
+    monkeypatch.setattr(room, "row_at_prices", lambda found, pilots, setting, *rest: setting)
     monkeypatch.setattr(script.quadrature, "judge_rows", lambda experiment, rows, n: rows)
-    result = script.run(Experiment(), None)
+    experiment = Experiment("short")
+    result = script.run(experiment, None)
+    asked, again = (tasks for name, tasks in experiment.calls if name == "row_of_chains")
     tasks = {(t["number"], t["index"], t["method"]): t for t in asked}
     assert {key[:2] for key in tasks} == {(k, i) for k in (1, 4, 5) for i in (0, 1)}
     assert {m for k, i, m in tasks if i == 1} == set(script.CORE)
@@ -349,18 +329,6 @@ def model_of(n, prior_sd=0.5):
     rng = np.random.default_rng(2)
     return GPRegression.from_data(rng.random((n, 2)), rng.standard_normal(n), "isotropic", 3.0,
                                   [-0.3, 0.4, -0.5], prior_sd)
-
-
-def test_on_the_grid_are_log_likelihood_and_posterior():
-    model = model_of(7)
-    P, values = quadrature.on_grid(model, *(np.array([a, b]) for a, b in
-                                            ((-0.2, 0.3), (-1.0, 2.0), (-1.5, 0.5))))
-    *q, log_L = (np.broadcast_to(x, P.shape).ravel() for x in values)
-    energies = [U(each, model) for each in np.transpose(q)]
-    wanted = [log_likelihood(each, model) for each in np.transpose(q)]
-    np.testing.assert_allclose(log_L, wanted, rtol=1e-9)
-    weights = np.exp(min(energies) - np.array(energies))
-    np.testing.assert_allclose(P.ravel(), weights / weights.sum(), rtol=1e-7)
 
 
 def test_the_moments_are_those_of_a_sum_over_a_box_of_the_hyperparameters():
@@ -391,14 +359,11 @@ def test_rows_that_pass_and_are_elsewhere_are_not_believed():
     assert np.isnan(far["per gradient"].se) and np.isnan(far["per second"].se)
     off = quadrature.judge_row(row_of(3.0, believed=False), EXACT)
     assert not off["passes"] and not off["believed"]
-    class Experiment:
-        def replicates(self, function, tasks, unit):
-            assert function is quadrature.exact_of and [task["n"] for task in tasks] == [30, 30]
-            return [{"mean": [task["number"], 1.0], "sd": [1.0, 1.0]} for task in tasks]
-
+    quadratures = studies.Recorder("paper", lambda function, tasks: [
+        {"mean": [task["number"], 1.0], "sd": [1.0, 1.0]} for task in tasks if task["n"] == 30])
     rows = {(number, index, WALK): row_of(3.0, mean=1.0) for number in (1, 4, 5)
             for index in range(2)}
-    found = quadrature.judge_rows(Experiment(), rows, 30)
+    found = quadrature.judge_rows(quadratures, rows, 30)
     assert {key for key, row in found.items() if not row["believed"]} == {(4, 0, WALK)}
 
 
@@ -418,20 +383,13 @@ def test_the_grids_close_in_on_what_is_narrow(monkeypatch):
     np.testing.assert_allclose(found["sd"], sd, rtol=1e-2)
 
 
-def test_what_passes_is_compared_and_claimed_whether_it_is_believed_or_not():
+def test_what_passes_is_compared_whether_it_is_believed_or_not():
     wrong = row_of(3.0) | {"off": 9.0, "believed": False}
     assert quadrature.distance({(2, 0, STANDARD): wrong, (2, 0, WALK): row_of(3.0)}, 2) == (
         as_one(9.0, 2), 0.0)
     others = {(2, 0, NUTS): wrong, (2, 1, WALK): wrong, (2, 0, WALK): wrong | {"passes": False}}
     assert np.isnan(quadrature.distance(others, 2).se)
-    r = made_up()
-    wrong = {"off": 9.0, "believed": False}
-    r.rows[4, 0, STANDARD] |= wrong | {"passes": False}
-    r.rows[2, 0, NUTS] |= wrong
-    r.rows[1, 1, WALK] |= wrong
-    assert set(verdicts(script, r).values()) <= {"agrees", "no claim"}
-    r.rows[2, 0, STANDARD] |= wrong
-    assert verdicts(script, r)["2: largest |z| against quadrature, adjusted"] == "differs"
-    cells = {row["first data set"]: row for row in read_table(quadrature.table(r.rows), "first")}
-    assert cells[STANDARD] == {"first data set": STANDARD, "kind 1": "0.5", "kind 2": "9",
-                               "kind 4": ""}
+    cells, *_ = read_table(quadrature.table({
+        (1, 0, STANDARD): row_of(3.0), (2, 0, STANDARD): wrong,
+        (4, 0, STANDARD): wrong | {"passes": False}}), "first")
+    assert cells == {"first data set": STANDARD, "kind 1": "0.5", "kind 2": "9", "kind 4": ""}

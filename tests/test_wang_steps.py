@@ -1,11 +1,10 @@
 """Widths and limits of the slice: estimates, claims, and what is run."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 
-from judging import differing, verdicts
+import studies
+from judging import check_moves, put
 from reproduce.beyond import wang_steps as steps
 from reproduce.harness.claims import Measured, log
 from reproduce.wang.chains import NARROW, WIDE
@@ -26,77 +25,65 @@ def made_up(always=False):
         for w, limit in slices:
             short = w <= 0.1 and limit == 3
             tau = ROWS[number].tau[STANDARD] if short or always else 3.0
-            cost = 9.0 if short or always else 45.0 * tau / ROWS[number].tau[STANDARD]
+            cost = 9.0 if short or always else 3.0 * ROWS[number].tau[STANDARD]
             rows.setdefault(number, {})[steps.name_of(w, limit)] = {
                 STANDARD: one(tau, cost, 3.0 if short else 5.0), SOD: one(1.5 * tau, 0.4 * cost)}
     return {"rows": rows}
 
 
-TUNED = [f"row {number}: log(evaluations for a draw / the least), standard"
-         for number in steps.LONG_ROWS]
+def cases(long):
+    """Return moves of the claims about a row of long lengths, and about its updates."""
+    row = f"row {long}"
+    yield f"{row} takes other times with short steps", (lambda r: any(
+        names[STANDARD].update(windows=[3.0] * 20) for name, names in r["rows"][long].items()
+        if name in (NARROW, "w = 0.05, limit 3")), [f"{row}: log(time / Table 3), standard"])
+    yield f"{row} is dear with one slice", (put("rows", long, WIDE, STANDARD, "cost", 1e3), [
+        f"{row}: log(evaluations for a draw / the least)"])
+    yield f"the subset of {row} does not gain", (lambda r: any(
+        names[SOD].update(cost=1e3) for names in r["rows"][long].values()), [
+            f"{row}: log(evaluations for a draw, standard / SOD)"])
+    for short in (steps.PAIRS[long],) if long in steps.PAIRS else ():
+        yield f"{row} takes fewer evaluations with one slice", (
+            put("rows", long, WIDE, STANDARD, "updates", 3.0), [f"rows {long} and {short}, both"])
+        yield f"short steps take as many on {row}", (
+            put("rows", long, NARROW, STANDARD, "updates", 5.0), [f"rows {long}, {NARROW}, and"])
 
 
-def test_short_steps_explain_the_paper_unless_any_slice_has_its_time():
-    found = verdicts(steps, made_up())
-    assert {what for what, v in found.items() if v == "not specified"} <= set(TUNED)
-    assert {v for what, v in found.items() if what not in TUNED} == {"agrees"}
-    found = verdicts(steps, made_up(always=True))
-    assert {what for what, v in found.items() if v == "differs"} == {
-        f"row {number}, {WIDE}: log(Table 3 / time), standard" for number in steps.LONG_ROWS}
+MOVED = dict(case for long in steps.LONG_ROWS for case in cases(long)) | {
+    "any slice has the paper's time": (lambda r: made_up(always=True), [
+        f"row {long}, {WIDE}: log(Table 3 / time), standard" for long in steps.LONG_ROWS])}
 
 
-def slow_subset(r):
-    for names in r["rows"][9].values():
-        names[SOD]["cost"] *= 10
-
-
-MOVED = {
-    "the subset of row 9 does not gain": (
-        slow_subset, "row 9: log(evaluations for a draw, standard / SOD)"),
-    "row 4 takes fewer evaluations with one slice": (
-        lambda r: r["rows"][4][WIDE][STANDARD].update(updates=3.0),
-        f"rows 4 and 2, both {WIDE}: log(evaluations an update, ratio)"),
-    "short steps take as many": (
-        lambda r: r["rows"][5][NARROW][STANDARD].update(updates=5.0),
-        f"rows 5, {NARROW}, and 3, {WIDE}: log(evaluations an update, ratio)"),
-}
-
-
-@pytest.mark.parametrize("name", MOVED)
-def test_one_quantity_moved_and_no_other_claim_differs(name):
-    change, wanted = MOVED[name]
-    assert differing(steps, made_up(), change) == {wanted}
+def test_one_quantity_moved_and_no_other_claim_differs():
+    check_moves(steps, made_up(), MOVED)
 
 
 def test_costs_gains_and_times_by_hand():
     result = {"rows": {4: {"a": {STANDARD: one(10.0, 6.0), SOD: one(20.0, 1.0)},
                            "b": {STANDARD: one(5.0, 8.0), SOD: one(5.0, 1.0)}}}}
-    assert steps.log_cost_per_draw(result, 4, "a", STANDARD).value == pytest.approx(np.log(60),
-                                                                                    rel=1e-12)
     assert steps.gain(result, 4, "a").value == pytest.approx(np.log(3), rel=1e-12)
-    assert steps.log_cost_over_least(result, 4, "a").value == pytest.approx(np.log(1.5), rel=1e-12)
-    assert steps.log_cost_over_least(result, 4, "a").se == pytest.approx(0.03 * 2**0.5, rel=1e-12)
+    assert steps.log_cost_over_least(result, 4, "a") == pytest.approx(
+        (np.log(60 / 40), 0.03 * 2**0.5), rel=1e-12)
     result = made_up()
-    for name, tau in (("w = 0.05, limit 3", 40.0), (NARROW, 10.0)):
+    for name, tau in (("w = 0.05, limit 3", 6.0), (NARROW, 20.0)):
         result["rows"][4][name][STANDARD] = one(tau, 9.0)
-    assert steps.nearest_log(result, 4).value == pytest.approx(np.log(10 / 15.62), rel=1e-9)
+    assert steps.nearest_log(result, 4).value == pytest.approx(np.log(20 / 15.62), rel=1e-9)
     assert steps.nearest_log(result, 10).value == pytest.approx(0.0, abs=1e-12)  # has w = 0.1 alone
-    assert steps.printed_time_ratio(4) == pytest.approx(0.13 / 0.28, rel=1e-12)
-    assert steps.printed_time_ratio(5) == pytest.approx(0.49 / 0.56, rel=1e-12)
+    assert [steps.printed_time_ratio(number) for number in (4, 5)] == pytest.approx(
+        [0.13 / 0.28, 0.49 / 0.56], rel=1e-12)
     for long, short in steps.PAIRS.items():  # an evaluation costs as much
-        assert (ROWS[long].n, ROWS[long].p, ROWS[long].kind) == (
-            ROWS[short].n, ROWS[short].p, ROWS[short].kind)
+        assert ROWS[long][2:5] == ROWS[short][2:5]
     result = made_up()
     assert steps.log_evaluation_ratio(result, 4, NARROW) == pytest.approx(np.log(0.6), rel=1e-12)
 
 
 def test_no_chain_is_run_twice(monkeypatch):
-    seen = []
     monkeypatch.setattr(steps, "clocks", lambda *_: None)
+    experiment = studies.Recorder("paper", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):  # nothing is computed
-        steps.run(SimpleNamespace(budget="paper", seed=1, replicates=lambda _, tasks, *__, **more:
-                                  seen.extend(map(repr, tasks)) or 1 / 0), None)
-    assert len(set(seen)) == len(seen) > 0
+        steps.run(experiment, None)
+    ((_, tasks),) = experiment.calls
+    assert len(set(map(repr, tasks))) == len(tasks) > 0
 
 
 def test_the_legends_lines_are_those_of_the_limits():

@@ -31,17 +31,7 @@ from reproduce.harness.replicates import replicates_by_key
 from reproduce.harness.style import legend_below, log_bar, panels, plain_log, row_labels, styles
 from reproduce.wang import quadrature, rivals
 from reproduce.wang.printed import ARD, ISOTROPIC, METHODS, NYSTROM, ROWS, SOD, STANDARD, TEMPERED
-from reproduce.wang.rivals import (
-    DELAYED,
-    DRAGGING,
-    HMC,
-    NUTS,
-    RIVALS,
-    SCANNED,
-    SURROGATE,
-    WALK,
-    row_at_prices,
-)
+from reproduce.wang.rivals import DELAYED, DRAGGING, HMC, NUTS, RIVALS, SURROGATE, WALK
 
 NAME, WHAT = "wang_rivals", "rivals of the samplers for a regression's hyperparameters"
 MINUTES = {"paper": 60, "short": 2, "smoke": 0.5}
@@ -87,7 +77,7 @@ def run(experiment, cases):
 
     wanted = [(number, index, method) for number in kinds for index in range(DATA[budget])
               for method in shown(number, index)]
-    settings = {(number, method): SCANNED[method] for number, index, method in wanted
+    settings = {(number, method): rivals.SCANNED[method] for number, index, method in wanted
                 if index == 0}
     pilots = replicates_by_key(experiment, rivals.pilot_chain, {key: [
         task(*key, setting, longest_chain(SCANNING[budget], *key, setting), 100 + k)
@@ -116,7 +106,7 @@ def run(experiment, cases):
         (timed,) = experiment.replicates(rivals.seconds_of, [dict(
             number=number, index=0, rounds=rounds, times=times, n=n)], "timings", warm=warm)
         costs[number], units[number] = rivals.prices(timed), timed["seconds"]["trial"]
-    priced = {(number, index, method): row_at_prices(
+    priced = {(number, index, method): rivals.row_at_prices(
         found, pilots[number, method], chosen[number, method], costs[number], units[number])
         for (number, index, method), found in rows.items()}
     return Rivals(quadrature.judge_rows(experiment, priced, n), costs, units)
@@ -138,7 +128,7 @@ def warm():
     for number, n in ((1, 12), (3, 12)):
         rivals.seconds_of(number, 0, 1, 1, n)
         for method in rivals.methods(number):
-            rivals.pilot_chain(number, method, SCANNED[method][0], LEAST, [0], n)
+            rivals.pilot_chain(number, method, rivals.SCANNED[method][0], LEAST, [0], n)
 
 
 def log_cost(row):

@@ -37,16 +37,11 @@ def eigen_clock(number, m, rounds, n=None):
     return {"seconds": {name: each[1:] for name, each in found.items()}}
 
 
-def warm_eigen():
-    """Compile what is timed in this process, before others start."""
-    eigen_clock(4, 2, 1, 10)
-
-
 def eigen_times(experiment, wanted, rounds, n=None):
     """Return {row: {"all", "first m": time over that of the posterior}} of `wanted`, {row: m}."""
     done = experiment.replicates(
         eigen_clock, [dict(number=number, m=m, rounds=rounds, n=n) for number, m in wanted.items()],
-        "timings of eigenvectors", warm=warm_eigen)
+        "timings of eigenvectors", warm=lambda: eigen_clock(4, 2, 1, 10))
     return {number: {name: mean(np.divide(timed["seconds"][name], timed["seconds"]["pi"]))
                      for name in ("all", "first m")}
             for number, timed in zip(wanted, done, strict=True)}
