@@ -3,6 +3,7 @@
 from types import SimpleNamespace
 
 import numpy as np
+import pytest
 
 from judging import check_moves, verdicts
 from reproduce import wang_table2 as table2
@@ -133,3 +134,12 @@ def test_one_experiment_is_one_claim_by_the_papers_cost():
         assert verdicts(table2, result) == verdicts(table2, made_up())
     # what an evaluation of an approximation costs is timed, too
     assert judge(table2.CLAIMS, result, "smoke") == judge(table2.CLAIMS, result, "short") == []
+
+
+def test_the_figure_has_gains_in_cpu_time():
+    result = shown()
+    for ax, method in zip(table2.figure(result).axes, (SOD, NYSTROM, TEMPERED), strict=True):
+        assert ax.get_title() == method
+        for bars, setting in zip(ax.containers, SETTINGS, strict=True):
+            assert bars.lines[0].get_ydata()[0] == pytest.approx(
+                np.exp(result[1][setting][method].gain["seconds"].value))

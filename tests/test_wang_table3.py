@@ -6,7 +6,7 @@ from judging import verdicts
 from reproduce import wang_table3 as table3
 from reproduce.harness.claims import Measured
 from reproduce.wang.printed import NYSTROM, ROWS, SOD, STANDARD, TEMPERED
-from reproduce.wang.tables import CELLS, GAINS, MAIN
+from reproduce.wang.tables import CELLS, GAINS, MAIN, SETTINGS
 from test_wang_table2 import check, made_up, more, shown  # noqa: F401
 
 
@@ -66,3 +66,16 @@ def test_what_is_claimed_at_the_shorter_budgets():
     for budget in ("smoke", "short"):  # seconds of a few iterations say nothing
         (what,) = verdicts(table3, result, budget)
         assert what.startswith("largest |evaluations of pi")
+
+
+def test_the_figure_has_autocorrelation_times_and_not_their_logs():
+    fig = table3.figure(made_up())
+    # a sweep of the standard sampler is the same; the legend has what it lacks
+    assert [len(ax.containers) for ax in fig.axes] == [2, 4, 4, 4]
+    assert {text.get_text() for text in fig.legends[0].get_texts()} == {*SETTINGS, "paper"}
+    for ax in fig.axes:
+        (stars,) = [line for line in ax.get_lines() if line.get_label() == "paper"]
+        others = [line for line in ax.get_lines() if line is not stars]
+        assert others
+        for line in others:  # as made up: what the paper has, to a twentieth
+            np.testing.assert_allclose(line.get_ydata(), stars.get_ydata(), rtol=0.1)
