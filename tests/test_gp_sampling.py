@@ -24,11 +24,11 @@ from test_gp_regression import dense_C, problem
 def test_over_a_whole_chain_the_caches_agree_with_evaluation_from_scratch(unit):
     # the mark jumps back and forth, and most excursions are undone
     rng = np.random.default_rng(1)
-    X = rng.random((30, 2))
+    X, cases = rng.random((30, 2)), np.arange(30)
     # within .2 <= sigma, eta <= 5 a factor of C keeps all but three digits of U
     q = np.log([0.5, 2.0, 0.4, 0.8])
     y = np.linalg.cholesky(dense_C(X, q)) @ rng.standard_normal(30)
-    model, cases = GPRegression.from_data(X, y, "ard", 10.0, q, 0.2), np.arange(30)
+    model = GPRegression.from_data(X, y, "ard", 10.0, q, 0.2)
     star, near, far = (GPSubset.from_model(model, some)
                        for some in (cases[::2], cases[cases % 4 < 3], cases[::-3]))
     chains = [slice_sampling(q, model, 1.0, 60, rng),

@@ -90,7 +90,6 @@ def numbers_of(result):
 
 
 def again(path):
-    """Do everything again, and write what is found and the functions that were called."""
     assert numba.config.DISABLE_JIT
     called = set()
     sys.setprofile(lambda frame, event, _: event == "call" and called.add(
