@@ -165,6 +165,5 @@ def test_arrays_that_are_exchanged_are_refused():
 def test_a_chain_that_is_short_for_its_autocorrelation_is_not_taken_for_exchanged():
     rng = np.random.default_rng(1)
     for _ in range(50):
-        x = autoregression(0.99, 400, rng)
-        bridge_sampling(0.1 * x, 0.1 * rng.standard_normal(400))
+        bridge_sampling(0.1 * autoregression(0.99, 400, rng), 0.1 * rng.standard_normal(400))
     bridge_sampling(np.full(20, -0.1), 0.01 * rng.standard_normal(999))  # nor one that stands still

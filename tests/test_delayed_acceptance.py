@@ -6,17 +6,17 @@ import pytest
 from algorithms.rivals import delayed_acceptance as delayed
 from conftest import Given
 from departing import departs
+from enumeration import ROUNDING, proofs
 from models.interface import U
 from normal import MODEL, Q, normal, subset
 from normal import NEAR as STAR
-from rival_proofs import ROUNDING, proofs
 
 L = np.array([[0.5, 0.0], [-0.2, 0.4]])
 
 
 @pytest.mark.parametrize("name", ["line", "square"])
 def test_it_is_the_matrix_of_the_definition(name):
-    P, _ = proofs()
+    P, _ = proofs()["walks"]
     for which, k in (("delayed", 1), (1, 1), (2, 2)):
         np.testing.assert_allclose(P[f"{which}, {name}"], P[f"formula {k}, {name}"],
                                    rtol=0, atol=ROUNDING)

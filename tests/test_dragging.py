@@ -6,17 +6,17 @@ import pytest
 from algorithms.rivals.dragging import dragging, dragging_step
 from conftest import Given
 from departing import departs
+from enumeration import ROUNDING, proofs
 from models.gaussian import Gaussian
 from models.interface import prepare
 from normal import MODEL, Q, normal
-from rival_proofs import ROUNDING, proofs
 
 ONE = np.array([[0.8]])
 THREE, NORMAL = np.array([0.1, 0.2, 0.3]), Gaussian(np.zeros(3), np.eye(3))
 
 
 def test_one_step_is_a_metropolis_step_of_the_slow_variable():
-    P, _ = proofs()
+    P, _ = proofs()["walks"]
     np.testing.assert_allclose(P["drag 1"], P["formula of drag 1"], rtol=0, atol=ROUNDING)
     # with more steps the fast variable moves along
     assert P["drag 2"][0, 4] > 0.001 and P["drag 1"][0, 4] == 0

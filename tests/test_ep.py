@@ -20,12 +20,10 @@ def problem(N, log_amplitude=0.5, seed=0):
     X = rng.standard_normal((N, 2))
     K = squared_exponential(X, X, 0.0, log_amplitude)
     K[np.diag_indices(N)] *= 1.01  # some noise, for a condition number of 10^3 to 10^4
-    y = np.where(X[:, 0] + rng.standard_normal(N) > 0, 1.0, -1.0)
-    return K, y
+    return K, np.where(X[:, 0] + rng.standard_normal(N) > 0, 1.0, -1.0)
 
 
 def cavities(q):
-    """Means and variances of the cavities, by the definition."""
     variance = np.diag(q.Sigma)
     s2 = 1 / (1 / variance - q.tau)
     return s2 * (q.mu / variance - q.nu), s2

@@ -94,13 +94,6 @@ def test_a_pilot_whose_last_round_accepts_too_few_or_too_many_is_warned_of(
     assert [said in str(each.message) for each in heard] == [True] * bool(said)
 
 
-def test_where_nothing_moves_the_pilot_has_the_floor():
-    with pytest.warns(RuntimeWarning, match="the last round of the pilot accepted 0.00%"):
-        found = pilot(Q, MODEL, 5, np.random.default_rng(0), rounds=1, scale=1e100)
-    np.testing.assert_array_equal(found.covariance, 1e-6 * np.eye(2))
-    assert found.accepted[0] == 0.0
-
-
 @pytest.mark.parametrize("covariance, message", [
     (np.ones((2, 3)), "square"), ([[1.0, 0.5], [0.2, 1.0]], "symmetric"),
     (-np.eye(2), "positive definite")])

@@ -154,13 +154,6 @@ def test_counts_and_energies_of_a_chain():
     assert chain.counts.density == steps + starts + 1 + chain.accepted.sum()
 
 
-def test_divergences_are_errors_that_are_not_finite_of_solved_equations_too():
-    chain = module.Chain(**dict.fromkeys(module.Chain._fields) | {
-        "energy_error": np.array([0.0, np.nan, np.inf, -np.inf, 1e9]),
-        "not_converged": np.arange(5) == 1})
-    assert chain.divergences == 3
-
-
 def test_counts_of_a_chain_that_is_not_run_back():
     chain = rmhmc(X, NORMAL, 4, 0.3, 10, np.random.default_rng(6), 3, 0.0, 0.0)
     steps, starts = 10 * 4, 10 * 2  # each trajectory's start, and once more for the momentum

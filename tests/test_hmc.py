@@ -78,14 +78,6 @@ def test_an_error_that_is_not_finite_is_rejected_whatever_its_sign(hmc_step):
         assert not accepted and not np.isfinite(error) and state is here
 
 
-def test_divergences_are_the_errors_that_are_not_finite_and_no_other_rejections():
-    # leapfrog steps above 1.3 are unstable: over 200 of them H grows to 10, to inf, or to nan
-    chain = hmc(Q, MODEL, 5.0, 200, 2000, np.random.default_rng(0), jitter=1.0)
-    finite, nan = np.isfinite(chain.energy_error), np.isnan(chain.energy_error)
-    assert (finite & ~chain.accepted).any() and nan.any() and (~finite & ~nan).any()
-    assert chain.divergences == 2000 - finite.sum()
-
-
 def test_counts_are_what_was_done(monkeypatch):
     done = counted(monkeypatch, module, ["hmc_step", "state_at"],
                    {"U_and_grad_U": one, "grad_U": one})

@@ -81,7 +81,6 @@ def test_sshmc():
 
 
 def asked(step, *models):
-    """How often a step asks models for their U."""
     before = [each.calls[0] for each in models]
     step()
     return sum(each.calls[0] for each in models) - sum(before)

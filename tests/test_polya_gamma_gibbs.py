@@ -57,8 +57,7 @@ def test_gamma_given_the_weights_has_the_density_of_the_posterior():
 
 
 def test_gamma_given_z_and_omega_has_the_density_of_the_posterior():
-    z = np.exp(-PHI[0] / 2) * THETA
-    given = GivenZ(*module.sums_over_cases(z, OMEGA, MODEL), MODEL.lam)
+    given = GivenZ(*module.sums_over_cases(np.exp(-PHI[0] / 2) * THETA, OMEGA, MODEL), MODEL.lam)
     for gamma in (-2.0, 0.0, 1.3):
         m = np.exp((gamma - PHI[0]) / 2) * MARGIN
         # the prior of z has no gamma in it

@@ -1,24 +1,16 @@
-"""Transition matrices of walks, slices, discretizing chains and tempered transitions: exact.
-
-proofs.py and rival_proofs.py run the samplers with a generator that enumerates (enumeration.py).
-"""
-
-from functools import partial
+"""Transition matrices of walks, slices, discretizing chains and tempered transitions: exact."""
 
 import numpy as np
 import pytest
 
 from departing import departs
-from models.jit import ROOT
-from rival_proofs import ROUNDING
-from rival_proofs import proofs as written_by
+from enumeration import ROUNDING, proofs
 
 SEEN = 1e-4  # a bias that is none of rounding
-proofs = partial(written_by, ROOT / "tests" / "proofs.py")
 
 
 def test_walks_leave_their_densities_as_they_are_and_are_reversible():
-    _, errors = written_by()
+    _, errors = proofs()["walks"]
     assert len(errors) == 18 and {name for name in errors if not errors[name] < ROUNDING} == set()
 
 
