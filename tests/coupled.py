@@ -129,15 +129,6 @@ def U(q, model):
             + q[-2]**2 / 2 + 2 * q[-1]**2)
 
 
-@interface.grad_U.register(Coupled)
-def grad_U(q, model):
-    precision, apart, g = np.exp(q[-1]), q[:-2] - q[-2], np.empty(q.size)
-    g[:-2] = q[:-2] - model.y + precision * apart
-    g[-2] = q[-2] - precision * np.sum(apart)
-    g[-1] = 4 * q[-1] + precision * (apart @ apart) / 2 - apart.size / 2
-    return g
-
-
 @interface.add_grad_auxiliary_phi.register(Coupled)
 def add_grad_auxiliary_phi(g, theta, r_phi, model):
     model.calls[2] += 1

@@ -165,15 +165,11 @@ class Table(NamedTuple):
     reverse: np.ndarray  # (layers, m, m)
 
 
-def drawn(row, rng):
-    u, total = rng.random(), np.cumsum(row)
-    last = np.flatnonzero(row)[-1]
-    return next((i for i in range(last) if u < total[i]), last)
-
-
 @forward.register(Table)
 def table_forward(cache, model, move, tally, rng):
-    q = np.array([float(drawn(move.P[model.layer, int(cache.q[0])], rng))])
+    row, u = move.P[model.layer, int(cache.q[0])], rng.random()
+    total, last = np.cumsum(row), np.flatnonzero(row)[-1]
+    q = np.array([float(next((i for i in range(last) if u < total[i]), last))])
     return Known(q, U(q, model))
 
 

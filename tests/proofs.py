@@ -1,7 +1,4 @@
-"""What an enumeration says of walks, slices, discretizing chains and tempered transitions.
-
-Run with NUMBA_DISABLE_JIT=1: python proofs.py FILE writes a dictionary of numbers.
-"""
+"""What an enumeration says of samplers: NUMBA_DISABLE_JIT=1 python proofs.py FILE writes it."""
 
 import pickle
 import sys
@@ -19,8 +16,6 @@ from algorithms.slice_sampling import Slice, backward, forward
 from algorithms.wang_discretizing_chain import whole_chain_step
 from enumeration import Lattice, Table, density, matrix, sweeps, updates
 from models.interface import U, prepare
-
-MOVES = [(1, 1), (1, 2), (1, 3), (2, 1), (2, 2), (3, 1)]  # (r, s)
 
 
 def tally(*rows):
@@ -50,12 +45,6 @@ def lazily(model, approximation, move, r, s):
                                              tally(), rng)[0].q
 
     return matrix(run, model.energies.shape)
-
-
-def wholly(model, approximation, move, r, s, K):
-    """Return the matrix of a mapping to a chain of K steps."""
-    return matrix(lambda q, rng: whole_chain_step(q, model, approximation, move, r, s, K, rng),
-                  model.energies.shape)
 
 
 def up_and_down(model, layers, move):
@@ -103,7 +92,7 @@ def of_chains():
     exact, biased, whole, limit = {}, {}, {}, {}
     model, star = lattices(0, 1)
     move = sweeps([star])
-    for r, s in MOVES:
+    for r, s in ((1, 1), (1, 2), (1, 3), (2, 1), (2, 2), (3, 1)):
         exact[r, s] = off(model, lazily(model, star, move, r, s))
         biased[r, s] = off(model, lazily(model, star, move._replace(reverse=move.P), r, s))
     pi, pi_star = density(model.energies), density(star.energies)
@@ -114,7 +103,8 @@ def of_chains():
     model, star = lattices(3, 1, 4)
     move = sweeps([star])
     for r, s in ((1, 1), (1, 2), (2, 1)):
-        P = [wholly(model, star, move, r, s, K) for K in range(1, 2 * r * s + 2)]
+        P = [matrix(lambda q, rng, of=(r, s, K): whole_chain_step(q, model, star, move, *of, rng),
+                    model.energies.shape) for K in range(1, 2 * r * s + 2)]
         whole |= {(r, s, K): off(model, Q) for K, Q in enumerate(P, 1)}
         K = len(P) - 1
         limit[r, s] = np.abs(len(P) * P[-1] - K * P[-2] - lazily(model, star, move, r, s)).max()

@@ -19,8 +19,7 @@ from models.interface import U
 from reproduce.paquet.digits import digits_3v5
 from reproduce.paquet.problem import problem
 
-N = 3
-X = np.random.default_rng(0).standard_normal((N, 2))
+X = np.random.default_rng(0).standard_normal((3, 2))
 K = squared_exponential(X, X, 0.3, 1.0)
 Y = np.array([1.0, 1.0, -1.0])
 Q = SimpleNamespace(tau=np.array([0.4, 0.2, 0.5]), nu=0.4 * Y, converged=True)

@@ -60,8 +60,7 @@ def test_far_out_the_weight_is_a_number(far):
 
 
 def test_indicators_have_their_conditional_probabilities():
-    rng, n = np.random.default_rng(2), 4000
-    found = np.zeros((X.size, P.size))
+    rng, n, found = np.random.default_rng(2), 4000, np.zeros((X.size, P.size))
     for _ in range(n):
         found[np.arange(X.size), mixture.indicators(X, PHI[0], MODEL, rng)[0]] += 1 / n
     p = shares(XI) / shares(XI).sum(axis=1, keepdims=True)

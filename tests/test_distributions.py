@@ -64,8 +64,7 @@ def test_both_splits_have_the_moments_of_a_quadrature_grid():
     # a step that were drawn inside of the trajectory, with this jitter, would be off by 8 errors
     rng, y = np.random.default_rng(15), np.arange(8) % 3 > 0
     X = np.random.default_rng(16).standard_normal((8, 1))
-    model = LogisticRegression.from_data(X, y, 1.0, 2.0)
-    axis = np.linspace(-9.0, 9.0, 601)
+    model, axis = LogisticRegression.from_data(X, y, 1.0, 2.0), np.linspace(-9.0, 9.0, 601)
     theta = np.stack(np.meshgrid(axis, axis, indexing="ij"), -1).reshape(-1, 2)
     eta = theta @ np.column_stack([np.ones(8), X]).T
     weight = np.exp(-theta**2 @ [1 / 2, 1 / 8] - np.logaddexp(0, np.where(y, -eta, eta)).sum(1))
@@ -78,8 +77,7 @@ def test_both_splits_have_the_moments_of_a_quadrature_grid():
 
 
 def test_rmhmc_of_latent_values_whose_labels_are_drawn_anew_has_their_prior():
-    K = np.array([[2.0, 1.2], [1.2, 1.5]])
-    rng, xs = np.random.default_rng(11), []
+    K, rng, xs = np.array([[2.0, 1.2], [1.2, 1.5]]), np.random.default_rng(11), []
     x = np.linalg.cholesky(K) @ rng.standard_normal(2)
     for _ in range(10_000):
         y = np.where(rng.random(2) < norm.cdf(x), 1.0, -1.0)

@@ -50,8 +50,7 @@ def test_initial_sequence_is_its_definition_on_the_direct_autocovariances(rho, m
     Gamma = Gamma[: np.argmax(Gamma <= 0)]
     if monotone:
         Gamma = np.minimum.accumulate(Gamma)
-    tau = max(-1 + 2 * Gamma.sum() / y.var(), 1 / np.log10(n))
-    lags = 2 * Gamma.size
+    tau, lags = max(-1 + 2 * Gamma.sum() / y.var(), 1 / np.log10(n)), 2 * Gamma.size
     # rounding: some 100 terms of relative error 1e-15
     assert initial_sequence(x, monotone) == pytest.approx(
         (tau, n / tau, tau * math.sqrt(2 * (2 * lags - 1) / n), lags), rel=1e-12)

@@ -1,7 +1,4 @@
-"""The samplers of Wang and Neal on small regressions: their caches.
-
-The approximations are not nested: they have some cases in common or none, which is as exact.
-"""
+"""Wang and Neal's samplers on regressions whose approximations are not nested: their caches."""
 
 import numpy as np
 import pytest

@@ -199,8 +199,7 @@ def test_dual_averaging_is_what_is_computed_by_hand():
 
 @pytest.mark.parametrize("sd", [1e-3, 0.7, 40.0])
 def test_a_step_is_found_between_two_whose_rates_are_on_both_sides(sd):
-    model = Gaussian(np.zeros(1), np.eye(1) / sd**2)
-    q = np.array([0.5 * sd])
+    model, q = Gaussian(np.zeros(1), np.eye(1) / sd**2), np.array([0.5 * sd])
 
     def rate(eps):
         p = np.array([1.2])

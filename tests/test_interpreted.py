@@ -1,8 +1,4 @@
-"""NUMBA_DISABLE_JIT=1: every mirror and twin does what it does compiled.
-
-What test_bad_input.py calls is called with steps of which some are rejected; once compiled, and
-again in a fresh process in which nothing is, with the same numbers at random.
-"""
+"""Every mirror and twin does the same with NUMBA_DISABLE_JIT=1, with rejections between."""
 
 import pickle
 import sys

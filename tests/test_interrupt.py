@@ -103,23 +103,6 @@ def bombarded(seconds=2.0):
     return times
 
 
-def main():
-    """Run what the lines of the input name, and say how each ended."""
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    for line in sys.stdin:
-        run = {**RUNS, "deaf": lambda n: deaf(20 * n)}[line.strip()]
-        before = list(flat(run(FEW)))
-        try:
-            print("ready", flush=True)
-            run(MANY)
-            ended = "it ran to its end"
-        except KeyboardInterrupt:
-            after = list(flat(run(FEW)))
-            same = len(before) == len(after) and all(map(np.array_equal, before, after))
-            ended = f"KeyboardInterrupt, then {'the same' if same else 'other numbers'}"
-        print(ended, flush=True)
-
-
 class Process:
     def __init__(self):
         self.process = subprocess.Popen(
@@ -179,5 +162,17 @@ def test_a_handler_that_only_takes_a_note_changes_nothing():
     signal.signal(signal.SIGALRM, previous)
 
 
-if __name__ == "__main__":
-    main()
+if __name__ == "__main__":  # run what the lines of the input name, and say how each ended
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    for line in sys.stdin:
+        run = {**RUNS, "deaf": lambda n: deaf(20 * n)}[line.strip()]
+        before = list(flat(run(FEW)))
+        try:
+            print("ready", flush=True)
+            run(MANY)
+            ended = "it ran to its end"
+        except KeyboardInterrupt:
+            after = list(flat(run(FEW)))
+            same = len(before) == len(after) and all(map(np.array_equal, before, after))
+            ended = f"KeyboardInterrupt, then {'the same' if same else 'other numbers'}"
+        print(ended, flush=True)

@@ -84,21 +84,16 @@ grad_U.register(Line)(lambda q, model: model.g)
 hessian.register(Line)(lambda q, model: -model.g.reshape(1, 1))
 
 
-BIG, NAN = 1e6, np.nan
-LINES = [
-    (-1.0, [0, 9, 9, 9, -1.1e-4], 1.0),  # c t g's is -1e-4 t
-    (-1.0, [0, 9, -0.6e-4, 9, -0.9e-4], 0.5), (-1.0, [0, 9, -1, 9, NAN], 0.5),
-    (-1.0, [0, -1, 0, 9, np.inf], 0.25), (-1.0, [0, 9, 9, 9, 9], 2.0**-40),  # the shortest
-    # U = +-1e6 is known to 1e-7, and less is to be gained
-    (-1e-12, [BIG, BIG, BIG, BIG, BIG + 5e-8], 1.0),
-    (-1e-12, [-BIG, -BIG, -BIG, -BIG, -BIG + 5e-8], 1.0),
-    (-1e-12, [BIG, BIG, BIG, BIG, BIG + 2e-7], 0.5)]
-
-
 @departs(backtracking, {
     "L2": "while not U(q + t * s, model) <= U(q, model) + DESCENT * t * slope:"})
 def test_the_line_search_takes_the_first_step_with_enough_descent(backtracking):
-    for g, u, t in LINES:
+    for g, u, t in (
+            (-1.0, [0, 9, 9, 9, -1.1e-4], 1.0),  # c t g's is -1e-4 t
+            (-1.0, [0, 9, -0.6e-4, 9, -0.9e-4], 0.5), (-1.0, [0, 9, -1, 9, np.nan], 0.5),
+            (-1.0, [0, -1, 0, 9, np.inf], 0.25), (-1.0, [0, 9, 9, 9, 9], 2.0**-40),  # the shortest
+            # U = +-1e6 is known to 1e-7, and less is to be gained
+            (-1e-12, [1e6] * 4 + [1e6 + 5e-8], 1.0), (-1e-12, [-1e6] * 4 + [-1e6 + 5e-8], 1.0),
+            (-1e-12, [1e6] * 4 + [1e6 + 2e-7], 0.5)):
         model = Line(np.array(u, float), np.array([g]))
         assert backtracking(np.zeros(1), np.ones(1), g, model) == t
 

@@ -1,5 +1,4 @@
-"""algorithms/paquet_rmhmc.py: each formula against differences, the paper's misprints failing,
-the map's reversibility and volume, and the record."""
+"""algorithms/paquet_rmhmc.py: each formula, misprints failing, reversibility, volume, record."""
 
 from types import SimpleNamespace
 

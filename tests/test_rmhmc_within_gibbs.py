@@ -1,5 +1,4 @@
-"""algorithms/rmhmc_within_gibbs.py: each block against the samplers of one block, the fixed points,
-and the record."""
+"""algorithms/rmhmc_within_gibbs.py: each block against samplers of one block; the record."""
 
 from typing import NamedTuple
 

@@ -1,7 +1,4 @@
-"""algorithms/slice_sampling.py: lines of the update, caches, the record.
-
-That it is exact is shown in test_proofs.py, and on a density in test_samplers.py.
-"""
+"""algorithms/slice_sampling.py: lines, caches, the record; that it is exact: test_proofs.py."""
 
 import numpy as np
 import pytest

@@ -1,7 +1,4 @@
-"""Each *_fast.py makes the same transitions as its mirror, from the same state and generator.
-
-EP's twin is in test_ep.py, and the discretizing chain's, its mirror's limit, in test_proofs.py.
-"""
+"""Each *_fast.py makes the transitions of its mirror; EP's and discretizing chain's elsewhere."""
 
 import itertools
 from types import SimpleNamespace
@@ -208,14 +205,6 @@ def test_a_whole_run_of_sshmc_is_the_same_with_rejections_between(name, mirror):
     agree(fast, slow, 1e-7, "theta", "phi", "energies", "energy_error", "accepted", "divergences")
 
 
-def by_the_mirror(run, x, pi, rng, unit):
-    """Make one iteration; return the state, and which of its mappings moved it."""
-    (variables, at_random), path = plan(unit, x.size), [x]
-    for each in variables:
-        path.append(run(path[-1], pi, Slice(np.ones(x.size), 10, each, at_random), rng))
-    return path[-1], (np.diff(path, axis=0) != 0).any(axis=1).tolist()
-
-
 def approximated():
     """Models with layers and a start, and how far rounding takes the twin from the mirror."""
     rng = np.random.default_rng(5)
@@ -235,10 +224,14 @@ def test_tempered_transitions_fast_makes_the_transitions_of_tempered_transitions
     run = tempered_transitions_step.py_func if close else tempered_transitions_step
     ours, theirs = np.random.default_rng(3), np.random.default_rng(3)
     for _ in range(60):  # one iteration at a time, so that rounding cannot flip the rest
-        slow, moved = by_the_mirror(run, x, (model, *layers), ours, unit)
+        (variables, at_random), path = plan(unit, x.size), [x]
+        for each in variables:
+            move = Slice(np.ones(x.size), 10, each, at_random)
+            path.append(run(path[-1], (model, *layers), move, ours))
         fast = tempered_transitions(x, model, layers, 1.0, 1, theirs, unit)
-        np.testing.assert_allclose(fast.samples[0], slow, rtol=0, atol=close)
+        x, moved = path[-1], (np.diff(path, axis=0) != 0).any(axis=1).tolist()
+        np.testing.assert_allclose(fast.samples[0], x, rtol=0, atol=close)
         assert fast.accepted.ravel().tolist() == moved
         assert ours.bit_generator.state == theirs.bit_generator.state
-        x, accepted = slow, accepted + moved
+        accepted += moved
     assert 0.1 < np.mean(accepted) < 0.95

@@ -1,7 +1,4 @@
-"""algorithms/wang_discretizing_chain.py and its twin: the map, the mark and its caches.
-
-That it is exact is shown in test_proofs.py, and on a density in test_samplers.py.
-"""
+"""The map, the mark and its caches, mirror and twin; that they are exact: test_proofs.py."""
 
 from typing import NamedTuple
 

@@ -1,7 +1,4 @@
-"""algorithms/wang_tempered_transitions.py and its twin: ratio, caches, record.
-
-That it is exact is shown in test_proofs.py, and on a density in test_samplers.py.
-"""
+"""The ratio, caches and record, mirror and twin; that they are exact: test_proofs.py."""
 
 import numpy as np
 import pytest

@@ -1,7 +1,4 @@
-"""Chains of a few transitions by the samplers of Wang's scripts, for test_wang_samplers.py.
-
-With NUMBA_DISABLE_JIT=1: each sampler would otherwise be compiled for each model.
-"""
+"""Chains of a few transitions by the samplers of Wang's scripts, for test_wang_samplers.py."""
 
 from types import SimpleNamespace
 
