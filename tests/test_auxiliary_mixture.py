@@ -44,7 +44,6 @@ def test_the_mixture_is_close_to_the_log_of_a_chi_squared():
 def test_the_weight_is_the_ratio_of_the_densities():
     expected = (log_exact(XI) - np.log(shares(XI).sum(axis=1))).sum()
     also = mixture.indicators(X, PHI[0], MODEL, np.random.default_rng(0))[1]
-    # rounding of logs of order ten
     assert [log_weight(X, PHI[0], MODEL), also] == pytest.approx([expected] * 2, abs=1e-11)
 
 

@@ -51,7 +51,6 @@ def test_the_error_by_hand():
     W, V = l_2 / (s_1 * l_2 + 1 - s_1), 1 / (s_1 * l_1 + 1 - s_1)
     from_target = 3 * np.var(V, ddof=1) / 40 / V.mean() ** 2
     from_proposal = np.var(W, ddof=1) / 60 / W.mean() ** 2
-    # the estimate is known to 1e-9: see above
     assert found[1:5] == pytest.approx(((from_target + from_proposal) ** 0.5, from_target,
                                         from_proposal, 3.0), rel=1e-7)
 

@@ -43,7 +43,6 @@ def test_one_inner_step_is_delayed_acceptance_bit_for_bit():
 def test_the_record_and_its_counts_are_true(inner):
     model, star = normal(MODEL.y), subset(MODEL, 3)
     chain = delayed.delayed_acceptance(Q, model, star, L, 100, np.random.default_rng(3), inner)
-    # one each for the check of q0
     assert chain.counts.density == model.calls[0] - 1 == 1 + chain.promoted.sum()
     assert chain.counts.approximations.tolist() == [star.calls[0] - 1] == [1 + 100 * inner]
     assert chain.counts.not_finite == 0

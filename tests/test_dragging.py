@@ -54,7 +54,6 @@ def test_an_energy_that_is_not_finite_is_rejected(step):
 def test_counts_are_true_and_without_sweeps_nothing_moves_but_by_accepted_steps(sweeps):
     model = normal(MODEL.y)
     chain = dragging(Q, model, [0], ONE, 60, np.random.default_rng(1), n_steps=5, sweeps=sweeps)
-    # one for the check of q0
     assert chain.counts.prepared + chain.counts.trials == model.calls[0] - 1
     assert chain.counts.prepared == 61 and 0 < chain.accepted.sum() < 60
     assert (chain.counts.trials == 60 * 8) == (sweeps == 0) and chain.counts.not_finite == 0

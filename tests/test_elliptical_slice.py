@@ -126,7 +126,6 @@ def test_the_record_is_that_of_its_updates():
         before = tally[0]
         for _ in range(3):
             x, value = elliptical_update.py_func(x, value, relative, tally, theirs)
-        # sums in another order
         np.testing.assert_allclose(chain.samples[t], x, rtol=0, atol=1e-12)
         assert chain.log_likelihood[t] == pytest.approx(log_L(x, relative), abs=1e-12)
         assert chain.evaluations[t] == tally[0] - before

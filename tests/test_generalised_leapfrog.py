@@ -72,7 +72,6 @@ def test_trajectories_lead_back(f_max_and_tol):
     end = generalised_leapfrog(X, P, MODEL, 10, 0.2, *f_max_and_tol)
     back = generalised_leapfrog(end.x, -end.p, MODEL, 10, 0.2, *f_max_and_tol)
     assert end.converged and back.converged
-    # rounding of some 500 iterations
     assert max(np.abs(back.x - X).max(), np.abs(back.p + P).max()) < 1e-12
 
 

@@ -66,9 +66,6 @@ def scripted(normal):
     return Given(np.array([normal]), exponential=0.0)
 
 
-# On an orbit
-
-
 ROWS = np.array([0, 1, 2, 4, 7])  # apart by 1 to 7, as points of a tree of 8 can be
 
 
@@ -161,9 +158,6 @@ def test_a_turn_is_seen_in_the_whole_and_between_the_halves(a, b, goes_on):
     assert TWIN.no_turn(tree(*a), tree(*b)) == goes_on
 
 
-# The law
-
-
 def functions(q):
     return np.column_stack([q, q**2, q[:, 0] * q[:, 1]])
 
@@ -182,9 +176,6 @@ def test_chains_have_the_means_of_quadrature(run):
     z = (f.mean(axis=0) - w @ functions(q) / w.sum()) / (f.std(axis=0) / np.sqrt(effective))
     assert np.abs(z).max() < 4.9  # of five: a false alarm in 2e5
     assert effective.min() > 2000  # so that a bias of a tenth of a deviation is seen
-
-
-# Adaptation
 
 
 def test_dual_averaging_is_what_is_computed_by_hand():
@@ -301,9 +292,6 @@ def test_a_run_has_the_rate_that_is_wanted_and_trees_as_deep_as_they_may_be():
     chain = twin.nuts(np.zeros(2), LOGISTIC, 500, np.random.default_rng(3), 300, target=0.95,
                       deepest=1)
     assert chain.depths.max() == 1 and 0.92 < chain.rates.mean() < 0.98
-
-
-# Limits
 
 
 @departs(mirror.nuts_step, {"L5": "while s == 1:"})

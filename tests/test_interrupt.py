@@ -46,7 +46,6 @@ def counted(name):
     return lambda n: call(name, **INSTEAD.get(name, {}) | {count: n})
 
 
-# name: what runs it for n transitions
 RUNS = {name: counted(name) for name, (_, arguments) in CALLS.items() if {*COUNTED} & {*arguments}
         and " of " not in name and name not in ("soft_abs", "mixture_draw", "from_size")}
 RUNS |= {

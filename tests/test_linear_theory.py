@@ -62,7 +62,6 @@ def test_one_half_turn_of_the_inner_steps_is_where_their_product_is_minus_one():
     inner = np.array([[1 - h**2 * w_0**2 / 2, h], [-h * w_0**2 * (1 - h**2 * w_0**2 / 4),
                                                     1 - h**2 * w_0**2 / 2]])
     assert np.allclose(np.linalg.matrix_power(inner, M), -np.eye(2), rtol=0, atol=1e-11)
-    # two half turns are a whole one
     h = linear.half_turns(w_0, 2, M) / M
     assert M * np.arccos(1 - h**2 * w_0**2 / 2) == pytest.approx(2 * np.pi, rel=1e-12)
     # with many inner steps, and so an exact flow: at k pi / w_0

@@ -67,7 +67,6 @@ def test_line_7_draws_the_momentum_from_its_distribution(rmhmc):
     for model in MODELS.values():
         G = np.linalg.inv(riemann_metric(x_test, model)[2])
         A = np.array([spied(rmhmc, x_test, model, 1, 0.1, 1, Given(z))[1][0] for z in np.eye(N)]).T
-        # rounding: G's condition is below 1e4
         np.testing.assert_allclose(A @ A.T, G, rtol=0, atol=1e-10)
 
 
@@ -86,7 +85,6 @@ def test_trajectories_lead_back(f_max):
     for model in MODELS.values():
         x, p = trajectory(x_test, p_test, model, 0.1, 10, f_max)
         assert np.abs(x - x_test).max() > 0.1  # it moved
-        # rounding of the loops, of some 600 evaluations
         np.testing.assert_allclose(trajectory(x, -p, model, 0.1, 10, f_max), [x_test, -p_test],
                                    rtol=0, atol=1e-9)
 

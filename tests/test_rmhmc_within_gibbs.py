@@ -38,30 +38,26 @@ GROUP = GroupGivenV(PROBLEMS["logistic"][0], 0, 0.7)
 W, R = np.array([0.3, -0.8]), np.array([0.9, 1.4])
 
 
-def root(draw, d):
-    return np.column_stack([draw(e) for e in np.eye(d)])
-
-
 def blocks_of_hmc(name):
-    """Yield z, its block, the density given the other block, and both maps of the momentum."""
+    """Yield z, its block, the density given the other, both maps of the momentum, and the other."""
     model, theta, phi = PROBLEMS[name]
     Phi, Theta = precompute_phi(phi, model), precompute_theta(theta, model)
     if name != "logistic":  # in which theta has groups
-        F = fisher_theta(Phi, model)
         yield (theta, gibbs.block_theta(0, Phi, model), GivenPhi(model, phi),
-               lambda z: interface.fisher_momentum(z, F, model),
-               lambda r: interface.fisher_velocity(r, F, model))
+               interface.fisher_momentum, interface.fisher_velocity, fisher_theta(Phi, model))
     if name not in GENERALISED:
         yield (phi, gibbs.block_phi(Theta, model), GivenTheta(model, theta),
-               lambda z: interface.momentum_phi(z, Theta, model),
-               lambda r: interface.velocity_phi(r, Theta, model))
+               interface.momentum_phi, interface.velocity_phi, Theta)
 
 
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_a_block_without_a_metric_of_its_own_moves_by_hmc(name):
-    for z, block, given, draw, velocity in blocks_of_hmc(name):
-        L_M, e = root(draw, z.size), np.random.default_rng(1).standard_normal(z.size)
-        np.testing.assert_allclose(root(velocity, z.size), np.linalg.inv(L_M @ L_M.T),
+    model = PROBLEMS[name][0]
+    for z, block, given, draw, velocity, other in blocks_of_hmc(name):
+        L_M, inverse = (np.column_stack([function(e, other, model) for e in np.eye(z.size)])
+                        for function in (draw, velocity))
+        e = np.random.default_rng(1).standard_normal(z.size)
+        np.testing.assert_allclose(inverse, np.linalg.inv(L_M @ L_M.T),
                                    rtol=0, atol=1e-11)  # of a condition below 1e3
         # the same momentum through another root of G
         lower = np.linalg.cholesky(L_M @ L_M.T)
@@ -146,7 +142,6 @@ def test_a_groups_geometry_is_that_of_the_tensor():
     ours = geometry(W, metric_factor(W, GROUP), GROUP)
     theirs = leapfrog.geometry_of_tensors(W, metric_factor(W, GROUP), GROUP)
     assert ours.U == theirs.U and ours.log_det_G == theirs.log_det_G
-    # rounding of sums of terms of order 1
     np.testing.assert_allclose(ours.drift, theirs.drift, rtol=0, atol=1e-14)
     np.testing.assert_allclose(dH_dx(ours, R), dH_dx_of_tensors(theirs, R), rtol=0, atol=1e-14)
 

@@ -61,7 +61,6 @@ def test_variables_are_updated_in_sequence_and_counts_are_true():
     for t in range(20):
         for k in (0, 1):
             cache = slice_update.py_func(cache, k, MODEL, (0.5, 1.5)[k], 3, tally, theirs)
-        # rounding of sums in another order
         np.testing.assert_allclose(chain.samples[t], cache.q, rtol=0, atol=1e-12)
     assert ours.bit_generator.state == theirs.bit_generator.state
     density, approximations, hits, *others = chain.counts

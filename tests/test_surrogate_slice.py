@@ -27,7 +27,6 @@ def test_the_parts_are_those_of_dense_matrices():
     Sigma, here, u = dense(D, PHI)[0], factorise_at(PHI, S, MODEL), to_blocks(X - MU, D)
     R, g = np.linalg.inv(np.linalg.inv(Sigma) + np.eye(D * D) / S), to_blocks(G, D)
     m = mean_given(g, S, here)
-    # rounding, with condition numbers of a few hundreds
     np.testing.assert_allclose(from_blocks(m, D), R @ G / S, rtol=0, atol=1e-12)
     eta = whiten(u, m, here)
     np.testing.assert_allclose(surrogate.unwhiten(eta, m, here), u, rtol=0, atol=1e-12)

@@ -137,7 +137,6 @@ def test_a_solution_is_moved_to_another_diagonal(from_q, monkeypatch):
 
 @pytest.mark.parametrize("from_q", [False, True])
 def test_counts_of_rmhmc_fast_are_what_was_done(monkeypatch, from_q):
-    # how many that is: test_operation_counts.py
     model, l_max, t_max = problem(7, 1.0, 0.4, from_q), 3, 2
     names = ["factorise", "invert_lower", "whitened_factor", "trajectory"]
     done = counted(monkeypatch, paquet_rmhmc_fast, ["metric_factor", "geometry", "trajectory"],
@@ -201,7 +200,6 @@ def test_a_whole_run_of_sshmc_is_the_same_with_rejections_between(name, mirror):
                       np.random.default_rng(1), jitter=0.2, keep=[4, 0])
                   for run in (mirror, sshmc_fast.sshmc))
     assert 0 < slow.accepted.sum() < 60
-    # 60 transitions amplify
     agree(fast, slow, 1e-7, "theta", "phi", "energies", "energy_error", "accepted", "divergences")
 
 

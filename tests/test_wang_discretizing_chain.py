@@ -88,7 +88,6 @@ def test_the_record_and_its_counts_are_true(unit, r, s):
     model, star = normal(MODEL.y), subset(MODEL, 3)
     chain = fast.discretizing_chain(Q, model, star, 1.0, 30, np.random.default_rng(1), r, s, unit,
                                marks=True)
-    # one each for the check of x0
     assert chain.counts.density == model.calls[0] - 1
     assert chain.counts.approximations.tolist() == [star.calls[0] - 1]
     mappings = 1 if unit == "sweep" else 2

@@ -85,7 +85,6 @@ def test_a_flip_to_an_energy_that_is_not_finite_is_rejected(run):
 def test_the_record_and_its_counts_are_true(unit):
     model, near, far = normal(MODEL.y), subset(MODEL, 3), subset(MODEL, 1)
     chain = tempered_transitions(Q, model, (near, far), 1.0, 40, np.random.default_rng(1), unit)
-    # one each for the check of x0
     assert chain.counts.density == model.calls[0] - 1
     assert chain.counts.approximations.tolist() == [near.calls[0] - 1, far.calls[0] - 1]
     mappings = 1 if unit == "sweep" else 2

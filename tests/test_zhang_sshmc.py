@@ -296,7 +296,6 @@ def test_a_chain_is_its_transitions_drawn_in_the_order_that_is_stated(model, poi
         assert chain.accepted[t] == (u < np.exp(-error))
         assert accepted or not chain.accepted[t]
         theta, phi = (theta_, phi_) if chain.accepted[t] else (theta, phi)
-        # the same operations: compiled, sums may run in another order
         np.testing.assert_allclose(chain.theta[t], theta[[2, 0]], rtol=0, atol=1e-9)
         np.testing.assert_allclose(chain.phi[t], phi, rtol=0, atol=1e-9)
         assert chain.energy_error[t] == pytest.approx(error, abs=1e-8)
