@@ -95,8 +95,8 @@ def test_draws_of_q_where_p_is_zero_count():
     at_target, at_proposal = draws(2000, 2000, 5)
     halved = np.concatenate([at_proposal, np.full(2000, -np.inf)])
     whole, half = bridge.importance_sampling(at_proposal), bridge.importance_sampling(halved)
-    assert half.log_Z == pytest.approx(whole.log_Z - np.log(2), rel=1e-12)
-    assert half.effective == pytest.approx(whole.effective, rel=1e-12)
+    assert (half.log_Z, half.effective) == pytest.approx(
+        (whole.log_Z - np.log(2), whole.effective), rel=1e-12)
     found = bridge_sampling(at_target, halved, tau=1.0)
     assert abs(found.log_Z - (LOG_C - np.log(2))) < 4 * found.standard_error + 1e-3
 

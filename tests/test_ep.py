@@ -36,8 +36,8 @@ def test_one_case_is_exact(run, k, label):
     q = run([[k]], [label])
     # f ~ N(0, k), P(y = 1 | f) = Phi(f): moments of a skew normal; rounding only
     assert q.log_Z == pytest.approx(math.log(0.5), abs=1e-14)
-    assert q.mu[0] == pytest.approx(label * k * math.sqrt(2 / math.pi / (1 + k)), rel=1e-11)
-    assert q.Sigma[0, 0] == pytest.approx(k - 2 / math.pi * k**2 / (1 + k), rel=1e-11)
+    assert (q.mu[0], q.Sigma[0, 0]) == pytest.approx(
+        (label * k * math.sqrt(2 / math.pi / (1 + k)), k - 2 / math.pi * k**2 / (1 + k)), rel=1e-11)
     assert q.converged and q.sweeps == 2  # the second finds nothing to do
 
 

@@ -120,15 +120,13 @@ def test_what_is_kept_of_mappings(monkeypatch):
     model, q = posterior(fig1.ROW, 0, 10)
 
     def mapping(proposed, steps, hits):
-        first, end = min(0, *proposed), max(0, *proposed)
+        first, end = min(0, *proposed), max(0, *proposed) + 1
         places = range(first, end + 1)
         return SimpleNamespace(
             proposed=np.array(proposed), steps=np.array(steps), cached=np.arange(8) < hits,
-            accepted=np.array(steps) == proposed, ends=np.array([first, end + 1]),
-            known={k: k != 1 for k in range(first, end + 2)},
-            q={k: q + k for k in range(first, end + 2)},
-            U={k: 10.0 + k for k in [*places, end + 1]},
-            U_star={k: 12.0 + 3 * k for k in [*places, end + 1]})
+            accepted=np.array(steps) == proposed, ends=np.array([first, end]),
+            known={k: k != 1 for k in places}, q={k: q + k for k in places},
+            U={k: 10.0 + k for k in places}, U_star={k: 12.0 + 3 * k for k in places})
 
     chains = [mapping([2, 4, 2, 4, 6, 4, 6, 4], [2, 2, 2, 4, 4, 4, 6, 4], 1),
               mapping([-2, 2, 4, 6, -2, 2, 4, 2], [-2, -2, 4, 4, 4, 2, 2, 2], 3)]
@@ -148,7 +146,6 @@ def test_what_is_kept_of_mappings(monkeypatch):
         "telling": True}
     # from the least proposal, or the start, to the greatest; one more was simulated in each
     assert (found["needed"], found["simulated"]) == (6 + 8, 7 + 9)
-
     of_marks = np.array([[U_prior(q + k, model) - (10.0 + k) for k in c.steps] for c in chains])
     assert (found["marked"], found["last"]) == pytest.approx(
         (of_marks.mean(), of_marks[:, -1].mean()), rel=1e-12)
