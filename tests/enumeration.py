@@ -192,14 +192,17 @@ def density(energies):
     return p / p.sum()
 
 
+def tested(P, weights):
+    """Return the matrix of proposals P that are taken with probability min(1, ratio of weights)."""
+    P = P * np.minimum(1, weights[None] / weights[:, None])
+    return P + np.diag(1 - P.sum(axis=1))
+
+
 def updates(energies):
     """Return two updates that exchange neighbours, each reversible for exp(-energies)."""
-    found = np.tile(np.eye(energies.size), (2, 1, 1))
-    for i in range(energies.size - 1):
-        for a, b in ((i, i + 1), (i + 1, i)):
-            found[i % 2, a, b] = 0.9 * min(1.0, math.exp(energies[a] - energies[b]))
-            found[i % 2, a, a] -= found[i % 2, a, b]
-    return found
+    near, i = np.zeros((2, energies.size, energies.size)), np.arange(energies.size - 1)
+    near[i % 2, i, i + 1] = near[i % 2, i + 1, i] = 0.9
+    return [tested(P, np.exp(-energies)) for P in near]
 
 
 def sweeps(layers):

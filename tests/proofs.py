@@ -14,7 +14,7 @@ from algorithms.rivals.dragging import dragging_step
 from algorithms.rivals.fitted_walk import fitted_walk_step
 from algorithms.slice_sampling import Slice, backward, forward
 from algorithms.wang_discretizing_chain import whole_chain_step
-from enumeration import Lattice, Table, density, matrix, sweeps, updates
+from enumeration import Lattice, Table, density, matrix, sweeps, tested, updates
 from models.interface import U, prepare
 
 
@@ -95,10 +95,7 @@ def of_chains():
     for r, s in ((1, 1), (1, 2), (1, 3), (2, 1), (2, 2), (3, 1)):
         exact[r, s] = off(model, lazily(model, star, move, r, s))
         biased[r, s] = off(model, lazily(model, star, move._replace(reverse=move.P), r, s))
-    pi, pi_star = density(model.energies), density(star.energies)
-    ratio = (pi / pi_star)[None] / (pi / pi_star)[:, None]
-    P = (move.P[0] + move.reverse[0]) / 2 * np.minimum(1, ratio)
-    P[np.diag_indices(7)] += 1 - P.sum(axis=1)
+    P = tested((move.P[0] + move.reverse[0]) / 2, density(model.energies) / density(star.energies))
     metropolis = np.abs(P - lazily(model, star, move, 1, 1)).max()
     model, star = lattices(3, 1, 4)
     move = sweeps([star])
@@ -167,12 +164,10 @@ def of_walks():
         for k in (1, 2, 3) if name == "line" else (1, 2):
             delayed(f"{k}, {name}", model, star, L,
                     delayed_acceptance.surrogate_transition_step, k)
-        ratio = density(model.energies) / density(star.energies)
         for k in (1, 2):  # by the definition: k steps for star, then a test
-            P = (np.linalg.matrix_power(matrices[f"star, {name}"], k)
-                 * np.minimum(1, ratio[None] / ratio[:, None]))
-            P[np.diag_indices(len(P))] += 1 - P.sum(axis=1)
-            matrices[f"formula {k}, {name}"] = P
+            matrices[f"formula {k}, {name}"] = tested(
+                np.linalg.matrix_power(matrices[f"star, {name}"], k),
+                density(model.energies) / density(star.energies))
     cube = Lattice(1.2 * rng.standard_normal((2, 3, 2)), -1)
     for name, model, slow, n_steps in (
             *((f"drag {n}", square, [0], n) for n in (1, 2, 3)),
@@ -182,14 +177,9 @@ def of_walks():
             prepare(q, model), model, np.array(slow), np.eye(len(slow)), fast, np.ones(q.size), n,
             np.zeros(4, int), g)[0].q)
     # with one step a Metropolis step of the slow variable: +-1 with .3 each
-    pi, P = density(square.energies).reshape(3, 3), np.zeros((3, 3, 3, 3))
-    for i in range(3):
-        for j in range(3):
-            for to in (i - 1, i + 1):
-                if 0 <= to < 3:
-                    P[i, j, to, j] = 0.3 * min(1, pi[to, j] / pi[i, j])
-            P[i, j, i, j] += 1 - P[i, j].sum()
-    matrices["formula of drag 1"] = P.reshape(9, 9)
+    neighbours = np.eye(3, k=1) + np.eye(3, k=-1)
+    matrices["formula of drag 1"] = tested(0.3 * np.kron(neighbours, np.eye(3)),
+                                           density(square.energies))
     return matrices, errors
 
 
