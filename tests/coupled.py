@@ -26,7 +26,6 @@ class Coupled(NamedTuple):
 
 
 def coupled(y):
-    """Make the model of n data."""
     y = np.asarray(y, float)
     return Coupled(y, np.linspace(0.5, 1.0, y.size), np.zeros(4, int))
 
@@ -76,7 +75,6 @@ def root_times(a, c, w, z):
 
 @njit
 def mass_of_phi(theta):
-    """Return a and w."""
     return 1 + theta @ theta, np.array([1.0, theta[0]])
 
 
@@ -113,8 +111,8 @@ interface.U_prior.register(Coupled)(lambda phi, model: phi[0]**2 / 2 + 2 * phi[1
 @interface.U_phi.register(Coupled)
 def U_phi(Phi, Theta, model):
     apart = Theta.theta - Phi.phi[0]
-    return Phi.precision * (apart @ apart) / 2 - apart.size * Phi.phi[1] / 2 + (
-        Phi.phi[0]**2 / 2 + 2 * Phi.phi[1]**2)
+    return (Phi.precision * (apart @ apart) / 2 - apart.size * Phi.phi[1] / 2
+            + Phi.phi[0]**2 / 2 + 2 * Phi.phi[1]**2)
 
 
 @interface.grad_U_phi.register(Coupled)
@@ -129,15 +127,6 @@ def U(q, model):
     off, apart = q[:-2] - model.y, q[:-2] - q[-2]
     return (off @ off / 2 + np.exp(q[-1]) * (apart @ apart) / 2 - apart.size * q[-1] / 2
             + q[-2]**2 / 2 + 2 * q[-1]**2)
-
-
-@interface.grad_U.register(Coupled)
-def grad_U(q, model):
-    precision, apart, g = np.exp(q[-1]), q[:-2] - q[-2], np.empty(q.size)
-    g[:-2] = q[:-2] - model.y + precision * apart
-    g[-2] = q[-2] - precision * np.sum(apart)
-    g[-1] = 4 * q[-1] + precision * (apart @ apart) / 2 - apart.size / 2
-    return g
 
 
 @interface.add_grad_auxiliary_phi.register(Coupled)

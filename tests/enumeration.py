@@ -7,12 +7,28 @@ whole.  Compiled code takes no such values: with NUMBA_DISABLE_JIT=1 only.
 """
 
 import math
+import pickle
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 import numpy as np
 
 from algorithms.slice_sampling import backward, forward
+from conftest import python
 from models.interface import Known, U
+
+ROUNDING = 1e-13  # some thousand products of probabilities, of 1e-16 each
+
+
+@cache
+def proofs():
+    """Return what proofs.py writes in a process that compiles nothing."""
+    with TemporaryDirectory() as folder:
+        script, file = Path(__file__).with_name("proofs.py"), Path(folder, "proofs")
+        python(script, file, NUMBA_DISABLE_JIT="1")
+        return pickle.loads(file.read_bytes())
 
 
 class Enumerator:
@@ -37,7 +53,7 @@ class Enumerator:
         return Uniform(self)
 
     def standard_exponential(self):
-        return Exponential(self)
+        return Exponential(Uniform(self))
 
     def standard_normal(self, size):
         """Return numbers of -1, 0 and 1: symmetric as normals are, and whole."""
@@ -49,8 +65,7 @@ def outcomes(run):
     path = []
     while True:
         rng = Enumerator(path)
-        result = run(rng)
-        yield result, rng.probability
+        yield run(rng), rng.probability
         while path and path[-1][0] == path[-1][1] - 1:
             path.pop()
         if not path:
@@ -116,22 +131,15 @@ class Part:
 
 
 class Exponential:
-    """A standard exponential e; energy + e is compared with other energies only."""
+    """A standard exponential e; energy + e is above other where exp(-e) < exp(energy - other)."""
 
     __array_ufunc__ = None
 
-    def __init__(self, rng):
-        self.uniform = Uniform(rng)
+    def __init__(self, uniform, energy=0.0):
+        self.uniform, self.energy = uniform, energy
 
     def __radd__(self, energy):
-        return Level(self.uniform, energy)
-
-
-class Level(NamedTuple):
-    """energy + e, which is above another energy where exp(-e) < exp(energy - other)."""
-
-    uniform: Uniform
-    energy: float
+        return Exponential(self.uniform, energy)
 
     def __gt__(self, other):
         return self.uniform < math.exp(min(self.energy - other, 700.0))
@@ -157,57 +165,44 @@ class Table(NamedTuple):
     reverse: np.ndarray  # (layers, m, m)
 
 
-def drawn(row, rng):
-    """Draw one of 0, 1, ... with the probabilities `row`, by one uniform."""
-    u, total = rng.random(), np.cumsum(row)
-    last = np.flatnonzero(row)[-1]
-    return next((i for i in range(last) if u < total[i]), last)
-
-
 @forward.register(Table)
 def table_forward(cache, model, move, tally, rng):
-    q = np.array([float(drawn(move.P[model.layer, int(cache.q[0])], rng))])
+    row, u = move.P[model.layer, int(cache.q[0])], rng.random()
+    total, last = np.cumsum(row), np.flatnonzero(row)[-1]
+    q = np.array([float(next((i for i in range(last) if u < total[i]), last))])
     return Known(q, U(q, model))
 
 
 @backward.register(Table)
 def table_backward(cache, model, move, tally, rng):
-    q = np.array([float(drawn(move.reverse[model.layer, int(cache.q[0])], rng))])
-    return Known(q, U(q, model))
+    return table_forward(cache, model, Table(move.reverse, move.P), tally, rng)
 
 
 def matrix(run, shape):
     """Return the transition matrix of run(q, rng) -> q on the states of a Lattice."""
-    size = math.prod(shape)
-    P = np.zeros((size, size))
-    for i in range(size):
-        q = np.array(np.unravel_index(i, shape), float)
-        for there, probability in outcomes(lambda rng, q=q: run(q, rng)):
-            P[i, np.ravel_multi_index([int(x) for x in there], shape)] += probability
-    return P
+    P = np.zeros((*shape, *shape))
+    for here in np.ndindex(*shape):
+        for there, probability in outcomes(lambda rng, q=here: run(np.array(q, float), rng)):
+            P[(*here, *there.astype(int))] += probability
+    return P.reshape(math.prod(shape), -1)
 
 
 def density(energies):
-    """Return the probabilities of the states of a Lattice."""
     p = np.exp(-np.ravel(energies))
     return p / p.sum()
 
 
-def pairwise_metropolis(energies, pairs):
-    """Return the matrix that exchanges the states of some pairs, reversible for exp(-energies)."""
-    P = np.eye(energies.size)
-    for i, j in pairs:
-        for a, b in ((i, j), (j, i)):
-            P[a, b] = 0.9 * min(1.0, math.exp(energies[a] - energies[b]))
-            P[a, a] -= P[a, b]
-    return P
+def tested(P, weights):
+    """Return the matrix of proposals P that are taken with probability min(1, ratio of weights)."""
+    P = P * np.minimum(1, weights[None] / weights[:, None])
+    return P + np.diag(1 - P.sum(axis=1))
 
 
 def updates(energies):
-    """Return two updates, each reversible for exp(-energies), which together reach all states."""
-    m = energies.size
-    return (pairwise_metropolis(energies, [(i, i + 1) for i in range(0, m - 1, 2)]),
-            pairwise_metropolis(energies, [(i, i + 1) for i in range(1, m - 1, 2)]))
+    """Return two updates that exchange neighbours, each reversible for exp(-energies)."""
+    near, i = np.zeros((2, energies.size, energies.size)), np.arange(energies.size - 1)
+    near[i % 2, i, i + 1] = near[i % 2, i + 1, i] = 0.9
+    return [tested(P, np.exp(-energies)) for P in near]
 
 
 def sweeps(layers):

@@ -23,12 +23,10 @@ class Normal(NamedTuple):
 
 
 def normal(y, edge=np.inf, beyond=np.nan):
-    """Make the model of n data."""
     return unasked(Normal(np.asarray(y, float), edge, beyond, np.zeros(1, np.int64)))
 
 
 def subset(model, m):
-    """Return the model of the first m data."""
     return unasked(model._replace(y=model.y[:m].copy(), calls=np.zeros(1, np.int64)))
 
 

@@ -7,20 +7,14 @@ from algorithms.ais import ais_run, geometric_ladder, transition
 from algorithms.rivals.ais_elliptical_slice import EllipticalSlice, ais_elliptical_slice
 from algorithms.rivals.elliptical_slice import elliptical_update
 from models.gp_classification import log_ratio, temper
-from test_ais import FROM_Q, PRIOR, Y
-
-BOTH = pytest.mark.parametrize("model", [PRIOR, FROM_Q], ids=["prior", "q"])
-
-
-def kernel(repeats):
-    return EllipticalSlice(repeats, np.zeros(2, np.int64))
+from test_ais import Y, both_models
 
 
 @pytest.mark.parametrize("repeats", [1, 3])
-@BOTH
+@both_models
 def test_a_transition_is_so_many_updates_at_its_temperature(model, repeats):
     ours, theirs = np.random.default_rng(1), np.random.default_rng(1)
-    tally, used = np.zeros(2, np.int64), kernel(repeats)
+    tally, used = np.zeros(2, np.int64), EllipticalSlice(repeats, np.zeros(2, np.int64))
     for beta in (0.1, 0.6, 1.0):
         x, annealed = 0.7 * Y, temper(model, beta)
         found, accepted, error = transition(x, annealed, used, ours)
@@ -33,9 +27,10 @@ def test_a_transition_is_so_many_updates_at_its_temperature(model, repeats):
     assert ours.bit_generator.state == theirs.bit_generator.state
 
 
-@BOTH
+@both_models
 def test_runs_are_those_of_ais_with_this_kernel(model):
-    betas, rng, used = geometric_ladder(5, 0.05), np.random.default_rng(2), kernel(2)
+    betas, rng = geometric_ladder(5, 0.05), np.random.default_rng(2)
+    used = EllipticalSlice(2, np.zeros(2, np.int64))
     found = ais_elliptical_slice(model, betas, 3, np.random.default_rng(2), repeats=2)
     for r in range(3):
         log_w, x, *_ = ais_run(model, betas, used, rng)

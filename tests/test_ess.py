@@ -50,13 +50,10 @@ def test_initial_sequence_is_its_definition_on_the_direct_autocovariances(rho, m
     Gamma = Gamma[: np.argmax(Gamma <= 0)]
     if monotone:
         Gamma = np.minimum.accumulate(Gamma)
-    tau = max(-1 + 2 * Gamma.sum() / y.var(), 1 / np.log10(n))
-    ours = initial_sequence(x, monotone)
-    assert ours.lags == 2 * Gamma.size
+    tau, lags = max(-1 + 2 * Gamma.sum() / y.var(), 1 / np.log10(n)), 2 * Gamma.size
     # rounding: some 100 terms of relative error 1e-15
-    assert ours.tau == pytest.approx(tau, rel=1e-12)
-    assert ours.ess == pytest.approx(n / tau, rel=1e-12)
-    assert ours.se == pytest.approx(tau * math.sqrt(2 * (2 * ours.lags - 1) / n), rel=1e-12)
+    assert initial_sequence(x, monotone) == pytest.approx(
+        (tau, n / tau, tau * math.sqrt(2 * (2 * lags - 1) / n), lags), rel=1e-12)
 
 
 @departs(batch_means_tau, {"L1": "B = x.size ** (2 / 3)", "L2": """
@@ -67,10 +64,8 @@ def test_batch_means_by_hand(batch_means_tau):
     tau = 4 * variance([Fraction(9, 4), Fraction(22, 4)]) / variance(map(Fraction, x))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ess, "batch_means_tau", batch_means_tau)
-        ours = ess.batch_means(x)
-    assert ours.tau == pytest.approx(float(tau), rel=1e-14)
-    assert ours.ess == pytest.approx(10 / float(tau), rel=1e-14)
-    assert ours.se == pytest.approx(float(tau) * math.sqrt(2), rel=1e-14)  # sqrt(2 / (2 - 1))
+        assert ess.batch_means(x) == pytest.approx(
+            (float(tau), 10 / float(tau), float(tau) * math.sqrt(2 / (2 - 1))), rel=1e-14)
 
 
 def test_batches_are_counted_in_whole_numbers():
@@ -95,25 +90,21 @@ def test_affine_invariance(estimate):
 def test_coordinates_are_taken_one_by_one():
     rng = np.random.default_rng(5)
     x = np.stack([autoregression(rho, (3, 300), rng) for rho in AR1], axis=2)
-    together = ess.combined_chains(x)
-    assert together.tau.shape == together.ess.shape == (len(AR1),)
-    for d in range(len(AR1)):
-        alone = ess.combined_chains(x[:, :, d])
-        assert (alone.tau, alone.ess) == (together.tau[d], together.ess[d])
-    for estimate in (initial_sequence, ess.batch_means):
-        together = estimate(x[0])
+    for estimate, chains in ((ess.combined_chains, x), (initial_sequence, x[0]),
+                             (ess.batch_means, x[0])):
+        together = estimate(chains)
+        assert together.tau.shape == together.ess.shape == (len(AR1),)
         for d in range(len(AR1)):
-            assert tuple(estimate(x[0, :, d])) == tuple(field[d] for field in together)
-            assert np.ndim(estimate(x[0, :, d]).tau) == 0
+            alone = estimate(chains[..., d])
+            assert tuple(alone) == tuple(field[d] for field in together) and np.ndim(alone.tau) == 0
 
 
 def test_ess_is_the_short_form():
     x = np.moveaxis(autoregression(0.5, (3, 40, 300), np.random.default_rng(6)), 1, 2)
     assert (initial_sequence(x[0], False).ess < initial_sequence(x[0]).ess).any()
-    assert ess.ess(x[0, :, 0]) == initial_sequence(x[0, :, 0]).ess
-    np.testing.assert_array_equal(ess.ess(x[0]), initial_sequence(x[0]).ess)
-    np.testing.assert_array_equal(ess.ess(x), ess.combined_chains(x).ess)
-    assert ess.ess(list(x[0, :, 0])) == ess.ess(x[0, :, 0])
+    for chains, exact in ((list(x[0, :, 0]), initial_sequence(x[0, :, 0])),
+                          (x[0], initial_sequence(x[0])), (x, ess.combined_chains(x))):
+        np.testing.assert_array_equal(ess.ess(chains), exact.ess)
 
 
 def test_lineage_ess_by_hand():
@@ -134,9 +125,8 @@ def equals_arviz(combined_tau, method="identity"):
             x = autoregression(rho, (m, n), np.random.default_rng([7, m, n]))
             # mixed; with means apart; not symmetric
             for chains in (x, x + np.arange(m)[:, None], x**2):
-                theirs = float(array_stats.ess(chains, method=method))
-                # rounding only: the same sums in another order
-                assert ess.combined_chains(chains).ess == pytest.approx(theirs, rel=1e-11)
+                assert ess.combined_chains(chains).ess == pytest.approx(  # to rounding
+                    float(array_stats.ess(chains, method=method)), rel=1e-11)
 
 
 @departs(combined_tau, {"L6": "return tau"})
@@ -172,15 +162,15 @@ def test_antithetic_chains_stop_at_the_limit(limited):
 def test_a_chain_that_never_moves_has_no_autocorrelation_time(value):
     x = np.moveaxis(autoregression(0.5, (2, 3, 100), np.random.default_rng(15)), 1, 2)
     x[:, :, 1] = value
-    for found in (initial_sequence(x[0]), ess.batch_means(x[0]), ess.combined_chains(x)):
-        np.testing.assert_array_equal(np.isnan(found.tau), [False, True, False])
-        np.testing.assert_array_equal(np.isnan(found.ess), [False, True, False])
-    assert np.isnan(ess.batch_means(x[0]).se[1])
-    assert np.isnan(initial_sequence(x[0]).se[1]) and initial_sequence(x[0]).lags[1] == 0
+    estimates = ((initial_sequence, x[0]), (ess.batch_means, x[0]), (ess.combined_chains, x))
+    for estimate, chains in estimates:
+        for field in estimate(chains)[:3]:  # of initial_sequence the fourth counts lags
+            np.testing.assert_array_equal(np.isnan(field), [False, True, False])
+    assert initial_sequence(x[0]).lags[1] == 0
     # one draw that differs is enough
     x[:, 7, 1] = value + 1 if value > -1 else value / 2
-    for found in (initial_sequence(x[0]), ess.batch_means(x[0]), ess.combined_chains(x)):
-        assert np.isfinite(found.tau).all()
+    for estimate, chains in estimates:
+        assert np.isfinite(estimate(chains).tau).all()
 
 
 @pytest.mark.parametrize(("function", "least"), [
@@ -206,9 +196,9 @@ def test_significant_lags_by_hand():
 @departs(significant_tau, {"L1": "k = np.flatnonzero(abs(rho) >= 1.96 / np.sqrt(rho.size))[-1]"})
 def test_the_literal_cut_off_sums_noise(significant_tau):
     # the sum of all autocorrelations of a series is -1/2 exactly, so that tau tends to nothing
-    rng, n = np.random.default_rng(8), 1333
-    found = [significant_tau(gamma / gamma[0], False)[0]
-             for gamma in (ess.autocovariance(autoregression(0.8, n, rng)) for _ in range(50))]
+    rng = np.random.default_rng(8)
+    found = [significant_tau(gamma / gamma[0], False)[0] for gamma in (
+        ess.autocovariance(autoregression(0.8, 1333, rng)) for _ in range(50))]
     # tau = 9; one of them scatters by 9 sqrt(2 (2 k + 1) / n), k about 14: 1.9; sums stop early,
     # by what is left beyond a lag of autocorrelation .054: 2 * .054 / (1 - .8) = .5
     assert abs(np.mean(found) - 9) < 0.6 + 4 * 1.9 / math.sqrt(50)
@@ -217,14 +207,11 @@ def test_the_literal_cut_off_sums_noise(significant_tau):
 def test_significant_lags_in_its_record():
     x = autoregression(0.5, (2, 400), np.random.default_rng(9)).T
     x[:, 1] = 2.0
-    found = ess.significant_lags(x)
-    gamma = ess.autocovariance(x[:, 0])
+    found, gamma = np.array(ess.significant_lags(x)), ess.autocovariance(x[:, 0])
     tau, k = significant_tau(gamma / gamma[0], False)
-    assert found.tau[0] == pytest.approx(tau, rel=1e-12)  # rounding of a scale
-    assert found.ess[0] == 400 / found.tau[0] and found.lags.tolist() == [k + 1, 0]
-    assert found.se[0] == pytest.approx(tau * math.sqrt(2 * (2 * k + 1) / 400), rel=1e-12)
-    assert np.isnan([found.tau[1], found.ess[1], found.se[1]]).all()
-    literal = ess.significant_lags(x[:, 0], literal=True)
-    assert literal.lags > found.lags[0]
+    np.testing.assert_allclose(found, [  # but for the rounding of a scale
+        [tau, np.nan], [400 / tau, np.nan],
+        [tau * math.sqrt(2 * (2 * k + 1) / 400), np.nan], [k + 1, 0]], rtol=1e-12)
+    assert ess.significant_lags(x[:, 0], literal=True).lags > k + 1
     with pytest.raises(ValueError, match=r"^literal must be True or False"):
         ess.significant_lags(x, literal=1)

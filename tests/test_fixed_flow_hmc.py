@@ -17,13 +17,12 @@ def stage():
 
 def test_a_chain_has_one_flow_and_a_step_drawn_for_each_transition(stage):
     model, fit, _ = stage
-    chain = fixed_flow_hmc(fit.q_hat + 0.1, model, fit, 0.3, 4, 6, np.random.default_rng(1), 0.2,
-                           0.9)
-    state, rng = normal_state(fit.q_hat + 0.1, model, fit), np.random.default_rng(1)
+    q, ours, theirs = fit.q_hat + 0.1, np.random.default_rng(1), np.random.default_rng(1)
+    chain = fixed_flow_hmc(q, model, fit, 0.3, 4, 6, ours, 0.2, 0.9)
+    state = normal_state(q, model, fit)
     for t in range(6):
-        step = 0.3 - 0.2 * 0.3 * rng.random()
-        state, accepted, error = fixed_flow_step(state, model, fit, exact_flow(fit, 0.9 * 0.3),
-                                                 step, 4, rng)
+        state, accepted, error = fixed_flow_step(
+            state, model, fit, exact_flow(fit, 0.27), 0.3 - 0.06 * theirs.random(), 4, theirs)
         np.testing.assert_array_equal(chain.samples[t], state.q)
         assert (chain.accepted[t], chain.energy_error[t]) == (accepted, error)
         assert chain.energies[t] == state.U
@@ -32,11 +31,10 @@ def test_a_chain_has_one_flow_and_a_step_drawn_for_each_transition(stage):
 
 def trajectory(x, stage, eps, L, time):
     """Follow the variant's trajectory from x = (q, p) by its definition: L whole steps."""
-    model, fit, _ = stage
-    q, p, R = x[:3], x[3:], exact_flow(fit, time)
+    (model, fit, _), q, p = stage, x[:3], x[3:]
     for _ in range(L):
         p = p - eps / 2 * normal_state(q, model, fit).g_1
-        q, p = follow(R, q - fit.q_hat, p)
+        q, p = follow(exact_flow(fit, time), q - fit.q_hat, p)
         q = q + fit.q_hat
         p = p - eps / 2 * normal_state(q, model, fit).g_1
     return np.concatenate([q, p])
@@ -50,7 +48,6 @@ def test_the_variant_makes_l_steps_and_its_error_is_that_of_the_last(stage):
             start, model, fit, exact_flow(fit, 0.27), 0.25, L, np.random.default_rng(3))
         p = np.random.default_rng(3).standard_normal(3)
         end = trajectory(np.concatenate([start.q, p]), stage, 0.25, L, 0.27)
-        wanted = U(end[:3], model) + end[3:] @ end[3:] / 2 - start.U - p @ p / 2
-        assert error == pytest.approx(wanted, abs=1e-12)  # rounding of energies of order 50
-        assert accepted
+        assert accepted and error == pytest.approx(  # to rounding of energies of order 50
+            U(end[:3], model) + end[3:] @ end[3:] / 2 - start.U - p @ p / 2, abs=1e-12)
         np.testing.assert_allclose(state.q, end[:3], rtol=0, atol=1e-13)  # the same, reordered

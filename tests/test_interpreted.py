@@ -1,8 +1,4 @@
-"""NUMBA_DISABLE_JIT=1: every mirror and twin does what it does compiled.
-
-What test_bad_input.py calls is called with steps of which some are rejected; once compiled, and
-again in a fresh process in which nothing is, with the same numbers at random.
-"""
+"""Every mirror and twin does the same with NUMBA_DISABLE_JIT=1, with rejections between."""
 
 import pickle
 import sys
@@ -90,7 +86,6 @@ def numbers_of(result):
 
 
 def again(path):
-    """Do everything again, and write what is found and the functions that were called."""
     assert numba.config.DISABLE_JIT
     called = set()
     sys.setprofile(lambda frame, event, _: event == "call" and called.add(

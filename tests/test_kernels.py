@@ -1,8 +1,7 @@
 """Bits on other processors: what CONTRIBUTING.md says is the same on all, and what to rounding.
 
-OpenBLAS takes the kernels of an older processor if it is told to.  Two processes compute the same
-small runs with those of Haswell (2013: products and sums in one rounding) and of Sandybridge (2011:
-two roundings, and sums in another order).
+Two processes compute the same with OpenBLAS's kernels for Haswell (2013: products and sums in one
+rounding) and for Sandybridge (2011: two roundings, and sums in another order).
 """
 
 import json
@@ -14,9 +13,8 @@ import pytest
 from conftest import python
 
 KERNELS = ("Haswell", "Sandybridge")
-# Rounding is 10^-16, a matrix whose condition number is CONDITION makes 10^-12 of it, and so does
-# each of some hundred steps that build on another: 10^-10, times 100 for constants.  What is a
-# different number, as after a decision that fell another way, is off by 10^-2 and more.
+# rounding is 10^-16, a condition number CONDITION makes 10^-12 of it, a hundred steps 10^-10, and
+# there are constants; after a decision that fell another way numbers are off by 10^-2 and more
 CONDITION, ROUNDING = 1e4, 1e-8
 RUNS = """
 import json
@@ -58,13 +56,11 @@ print(json.dumps([sorted(kernels), found], default=lambda a: np.asarray(a).tolis
 
 @pytest.fixture(scope="module")
 def both():
-    """Return what the runs gave with each of KERNELS."""
     if platform.machine().lower() not in ("x86_64", "amd64"):
         pytest.skip("needs a processor of x86-64, for the kernels of Haswell and Sandybridge")
     found = []
     for kernels in KERNELS:
-        printed = python("-c", RUNS, OPENBLAS_CORETYPE=kernels)
-        names, results = json.loads(printed.splitlines()[-1])
+        names, results = json.loads(python("-c", RUNS, OPENBLAS_CORETYPE=kernels).splitlines()[-1])
         if names != [kernels]:
             pytest.skip(f"needs an OpenBLAS with the kernels of {kernels}, not {names}: pip install"
                         " numpy")
@@ -74,7 +70,7 @@ def both():
 
 def test_what_asks_blas_for_no_sum_has_the_same_bits(both):
     one, other = (found["the same bits"] for found in both)
-    assert {name for name in one if one[name] != other[name]} == set()
+    assert one == other
     assert np.ptp(one["random walk, volatility"], axis=0).min() > 0  # it did move
 
 

@@ -10,8 +10,7 @@ M = 9
 
 
 def random_hessians(rng, d=4):
-    parts = [rng.standard_normal((d, d)) for _ in range(2)]
-    J_0, J_1 = (a @ a.T for a in parts)
+    J_0, J_1 = (a @ a.T for a in rng.standard_normal((2, d, d)))
     return J_0 + J_1, J_0, J_1
 
 
@@ -41,17 +40,15 @@ def test_the_exponent_is_that_of_the_whole_matrix_of_a_step(method):
 
     for eps in (0.2, 0.7, 1.1):  # stable, and not
         whole = np.column_stack([step(e, eps) for e in np.eye(8)])
-        wanted = np.log(np.abs(np.linalg.eigvals(whole)).max())
-        A = linear.q_block(method, eps, J, J_0, J_1, fit, M)
         # a double eigenvalue near the unit circle is known to the root of rounding
-        assert linear.exponent(A) == pytest.approx(wanted, abs=1e-6)
+        assert linear.exponent(linear.q_block(method, eps, J, J_0, J_1, fit, M)) == pytest.approx(
+            np.log(np.abs(np.linalg.eigvals(whole)).max()), abs=1e-6)
 
 
 def test_hmc_is_stable_up_to_2_over_w():
     J = random_hessians(np.random.default_rng(8))[0]
-    w = np.linalg.eigvalsh(J)[-1] ** 0.5
-    limit = linear.hmc_limit(J)
-    assert limit == pytest.approx(2 / w, rel=1e-8)  # bisection to 1e-9, an eigenvalue to 1e-15
+    limit = linear.hmc_limit(J)  # by bisection to 1e-9
+    assert limit == pytest.approx(2 / np.linalg.eigvalsh(J)[-1] ** 0.5, rel=1e-8)
     for eps, stable in ((0.999 * limit, True), (1.001 * limit, False)):
         grows = linear.exponent(linear.q_block("HMC", eps, J, None, None, None, None))
         assert (grows < 1e-6) == stable  # an eigenvalue near 1 has a root: 1e-7 of rounding
@@ -61,36 +58,25 @@ def test_hmc_is_stable_up_to_2_over_w():
 
 def test_one_half_turn_of_the_inner_steps_is_where_their_product_is_minus_one():
     w_0 = 103.0
-    eps = linear.half_turns(w_0, 1, M)
-    h = eps / M
+    h = linear.half_turns(w_0, 1, M) / M
     inner = np.array([[1 - h**2 * w_0**2 / 2, h], [-h * w_0**2 * (1 - h**2 * w_0**2 / 4),
                                                     1 - h**2 * w_0**2 / 2]])
     assert np.allclose(np.linalg.matrix_power(inner, M), -np.eye(2), rtol=0, atol=1e-11)
-    # two half turns are a whole one
     h = linear.half_turns(w_0, 2, M) / M
-    theta = np.arccos(1 - h**2 * w_0**2 / 2)
-    assert M * theta == pytest.approx(2 * np.pi, rel=1e-12)
+    assert M * np.arccos(1 - h**2 * w_0**2 / 2) == pytest.approx(2 * np.pi, rel=1e-12)
     # with many inner steps, and so an exact flow: at k pi / w_0
     assert linear.half_turns(w_0, 3, 10**6) == pytest.approx(3 * np.pi / w_0, rel=1e-11)
 
 
-def leapfrog(q, p, inverse, steps):
-    """Make leapfrog steps of size 0.15 from q and p, (n, 2), by the definition."""
-    p = p - 0.075 * q @ inverse
-    for k in range(steps):
-        q = q + 0.15 * p
-        p = p - (0.075 if k == steps - 1 else 0.15) * q @ inverse
-    return q, p
-
-
 def test_correlation_and_rate_are_those_of_20_leapfrog_steps():
     covariance = np.array([[1, 0.95], [0.95, 1]])
-    inverse = np.linalg.inv(covariance)
-    rng = np.random.default_rng(3)
-    n = 400_000
-    q = rng.standard_normal((n, 2)) @ np.linalg.cholesky(covariance).T
-    p = rng.standard_normal((n, 2))
-    end, p_end = leapfrog(q, p, inverse, 20)
+    inverse, rng, n = np.linalg.inv(covariance), np.random.default_rng(3), 400_000
+    end = q = rng.standard_normal((n, 2)) @ np.linalg.cholesky(covariance).T
+    p_end = p = rng.standard_normal((n, 2))
+    for _ in range(20):
+        p_end = p_end - 0.075 * end @ inverse
+        end = end + 0.15 * p_end
+        p_end = p_end - 0.075 * end @ inverse
     energy = ((end @ inverse * end).sum(1) + (p_end**2).sum(1)
               - (q @ inverse * q).sum(1) - (p**2).sum(1)) / 2
     accept = np.exp(np.minimum(-energy, 0))

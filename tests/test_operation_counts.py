@@ -1,7 +1,4 @@
-"""What a transition costs, as the headers of algorithms/ say, on a small case of each.
-
-That a chain's counts are what was done is shown beside its algorithm; other calls are counted here.
-"""
+"""What a transition costs, as the headers of algorithms/ say, on a small case of each."""
 
 from types import SimpleNamespace
 
@@ -81,7 +78,6 @@ def test_sshmc():
 
 
 def asked(step, *models):
-    """How often a step asks models for their U."""
     before = [each.calls[0] for each in models]
     step()
     return sum(each.calls[0] for each in models) - sum(before)

@@ -1,5 +1,4 @@
-"""algorithms/orthant.py: closed forms and Gaussian factors; the bound and the mean of the weights
-of tilting, and that its tilt is a saddle point."""
+"""algorithms/orthant.py: closed forms, Gaussian factors, and tilting."""
 
 import math
 from types import SimpleNamespace
@@ -39,9 +38,8 @@ def test_one_two_and_three_variables_have_closed_forms():
     K = np.array([[3.0, 1.5, -0.7], [1.5, 2.0, 0.4], [-0.7, 0.4, 1.0]])
     R = correlations(np.eye(3) + K)
     arcs = [math.asin(R[i, j]) / (2 * math.pi) for i, j in ((0, 1), (0, 2), (1, 2))]
-    # sums of three numbers of order 1
-    assert orthant(K[:2, :2], 1) == pytest.approx(1 / 4 + arcs[0], abs=1e-15)
-    assert orthant(K, 1) == pytest.approx(1 / 8 + sum(arcs) / 2, abs=1e-15)
+    assert (orthant(K[:2, :2], 1), orthant(K, 1)) == pytest.approx(
+        (1 / 4 + arcs[0], 1 / 8 + sum(arcs) / 2), abs=1e-15)
 
 
 @pytest.mark.parametrize("n", [2, 3, 4, 5, 6, 7])
@@ -63,11 +61,9 @@ def test_ordered_factor_describes_the_same_orthant_in_another_order(n):
     C = np.eye(n) + two_factors(n, 2.0, n)[0]
     A = ordered_factor(C)
     assert (np.triu(A) == 0).all()
-    L = A + np.eye(n)
-    R, given = correlations(L @ L.T), correlations(C)
+    R, given = correlations((A + np.eye(n)) @ (A + np.eye(n)).T), correlations(C)
     # find each row among those of C by its sorted elements, which the order does not change
-    gaps = np.abs(np.sort(R)[:, None] - np.sort(given)[None]).max(axis=-1)
-    order = gaps.argmin(axis=1)
+    order = np.abs(np.sort(R)[:, None] - np.sort(given)[None]).max(axis=-1).argmin(axis=1)
     assert sorted(order) == list(range(n))
     np.testing.assert_allclose(R, given[order][:, order], rtol=0, atol=1e-12)  # rounding, n terms
 
@@ -77,9 +73,7 @@ def test_order_goes_by_the_expected_values_of_those_before():
     # u_3 mean -.72 and deviation 2: u_2 is the less probable, though its mean is the higher
     r, s, c = -0.8, -0.9, 2.0
     C = np.array([[1.0, r, s], [r, 1.0, r * s], [s, r * s, s**2 + c**2]])
-    A = ordered_factor(C)
-    assert A[1, 0] == pytest.approx(r / 0.6, rel=1e-14, abs=0)
-    assert A[2, 0] == pytest.approx(s / c, rel=1e-14, abs=0)
+    assert ordered_factor(C)[1:, 0] == pytest.approx([r / 0.6, s / c], rel=1e-14, abs=0)
 
 
 def test_hazard_is_the_mean_beyond_a_limit():
@@ -94,16 +88,14 @@ def test_tilting_is_unbiased_and_bounded(n, amplitude):
     K, exact = two_factors(n, amplitude, 7)
     A, mu, bound = tilting(np.eye(n) + K)
     rng = np.random.default_rng(3)
-    points = np.array([tilted_run(A, mu, 512, rng) for _ in range(40)])
-    estimate = combine([combine(run).log_Z for run in points])
-    assert points.shape == (40, 512)
-    assert points.max() <= bound + 1e-9  # the gradient at which Newton stops
-    assert bound >= exact - 1e-12
-    assert abs(estimate.log_Z - exact) < 4 * estimate.standard_error + 1e-12  # n = 1: no error
-    assert estimate.standard_error < 0.02  # the test would see an error of 8 %
-    plain = combine([combine(tilted_run(A, 0 * mu, 512, rng)).log_Z for _ in range(40)])
-    # any tilt is unbiased
-    assert abs(plain.log_Z - exact) < 4 * plain.standard_error + 1e-12
+    tilted, plain = (np.array([tilted_run(A, tilt, 512, rng) for _ in range(40)])
+                     for tilt in (mu, 0 * mu))
+    assert tilted.max() <= bound + 1e-9  # the gradient at which Newton stops
+    assert bound >= exact - 1e-12 and tilted.shape == (40, 512)
+    estimates = [combine([combine(run).log_Z for run in points]) for points in (tilted, plain)]
+    for estimate in estimates:  # any tilt is unbiased
+        assert abs(estimate.log_Z - exact) < 4 * estimate.standard_error + 1e-12  # n = 1: no error
+    assert estimates[0].standard_error < 0.02  # the test would see an error of 8 %
 
 
 def test_points_are_kept_from_the_ends_by_1e_15(monkeypatch):
@@ -115,24 +107,23 @@ def test_points_are_kept_from_the_ends_by_1e_15(monkeypatch):
     np.testing.assert_allclose(found, 2.0 - 2.0 * z + norm.logsf(-2.0), rtol=0, atol=1e-9)
 
 
-def psi(x, mu, A):
-    """The log weight at x, by its definition."""
-    return np.sum(mu**2 / 2 - x * mu + log_ndtr(A @ x + mu))
-
-
 @pytest.mark.parametrize("n", [2, 5, 12])
 def test_the_gradient_vanishes_at_the_saddle_point(n):
     A, mu, bound = tilting(np.eye(n) + two_factors(n, 2.0, 5)[0])
     assert mu[-1] == 0
+
+    def psi(x, mu):  # the log weight at x
+        return np.sum(mu**2 / 2 - x * mu + log_ndtr(A @ x + mu))
+
     x = np.zeros(n)
     for k in range(n):  # the gradient in mu vanishes where x is the mean of the draws, in turn
         limit = -(A[k] @ x) - mu[k]
         x[k] = mu[k] + norm.pdf(limit) / norm.sf(limit)
     step = 1e-5  # truncation step^2 / 6, rounding 1e-14 / step
     for h in step * np.eye(n):
-        assert psi(x + h, mu, A) == pytest.approx(psi(x - h, mu, A), rel=0, abs=2 * step * 1e-8)
-        assert psi(x, mu + h, A) == pytest.approx(psi(x, mu - h, A), rel=0, abs=2 * step * 1e-8)
-    assert psi(x, mu, A) == pytest.approx(bound, rel=0, abs=1e-12)  # rounding
+        assert psi(x + h, mu) == pytest.approx(psi(x - h, mu), rel=0, abs=2 * step * 1e-8)
+        assert psi(x, mu + h) == pytest.approx(psi(x, mu - h), rel=0, abs=2 * step * 1e-8)
+    assert psi(x, mu) == pytest.approx(bound, rel=0, abs=1e-12)  # rounding
 
 
 def test_where_newton_fails_the_bound_is_infinite_and_the_weights_are_right():

@@ -1,5 +1,4 @@
-"""algorithms/paquet_rmhmc.py: each formula against differences, the paper's misprints failing,
-the map's reversibility and volume, and the record."""
+"""algorithms/paquet_rmhmc.py: each formula, misprints failing, reversibility, volume, record."""
 
 from types import SimpleNamespace
 
@@ -35,8 +34,7 @@ def test_metric_is_minus_the_hessian(model):
     np.testing.assert_allclose(G_inv @ G, np.eye(N), rtol=0, atol=1e-7)
     assert log_det_G == pytest.approx(np.linalg.slogdet(G)[1], abs=1e-8)
     third = differences(lambda x: np.diag(np.linalg.inv(riemann_metric(x, model)[2])), x_test)
-    np.testing.assert_allclose(np.diag(third), dg, rtol=0, atol=1e-7)
-    np.testing.assert_allclose(third - np.diag(np.diag(third)), 0, rtol=0, atol=1e-7)
+    np.testing.assert_allclose(third, np.diag(dg), rtol=0, atol=1e-7)
 
 
 @each_model
@@ -69,7 +67,6 @@ def test_line_7_draws_the_momentum_from_its_distribution(rmhmc):
     for model in MODELS.values():
         G = np.linalg.inv(riemann_metric(x_test, model)[2])
         A = np.array([spied(rmhmc, x_test, model, 1, 0.1, 1, Given(z))[1][0] for z in np.eye(N)]).T
-        # rounding: G's condition is below 1e4
         np.testing.assert_allclose(A @ A.T, G, rtol=0, atol=1e-10)
 
 
@@ -88,10 +85,8 @@ def test_trajectories_lead_back(f_max):
     for model in MODELS.values():
         x, p = trajectory(x_test, p_test, model, 0.1, 10, f_max)
         assert np.abs(x - x_test).max() > 0.1  # it moved
-        back, minus_p = trajectory(x, -p, model, 0.1, 10, f_max)
-        # rounding of the loops, of some 600 evaluations
-        np.testing.assert_allclose(back, x_test, rtol=0, atol=1e-9)
-        np.testing.assert_allclose(minus_p, -p_test, rtol=0, atol=1e-9)
+        np.testing.assert_allclose(trajectory(x, -p, model, 0.1, 10, f_max), [x_test, -p_test],
+                                   rtol=0, atol=1e-9)
 
 
 def ends_at(rmhmc, energy, u=0.0):
@@ -136,9 +131,8 @@ def test_lines_6_to_9_keep_their_digits_far_from_the_data(riemann_metric):
 def test_line_13_holds_where_the_inverse_of_Sigma_tilde_is_zero(inverse):
     sites = SimpleNamespace(tau=np.full(N, inverse), nu=np.zeros(N), converged=True)
     with_q = GPClassification.from_ep(K, Y, sites, 0.3)
-    prior = GPClassification.from_prior(K, Y, 0.3)
-    for ours, theirs in zip(riemann_metric(x_test, with_q), riemann_metric(x_test, prior),
-                            strict=True):
+    for ours, theirs in zip(riemann_metric(x_test, with_q),
+                            riemann_metric(x_test, MODELS["prior, beta = 0.3"]), strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-10, atol=1e-12)  # rounding: K - V'V
 
 
@@ -206,13 +200,12 @@ def test_counts_are_what_was_done(monkeypatch):
 
 @pytest.mark.parametrize("module", [rm, paquet_rmhmc_fast], ids=["mirror", "twin"])
 def test_the_chain_goes_on_after_divergences(module):
-    rng = np.random.default_rng(1)
+    rng, diverged = np.random.default_rng(1), np.arange(1, 51) % 5 == 0
     normals = rng.standard_normal((50, N))
-    normals[4::5] *= 1e200  # so large that no energy is finite
+    normals[diverged] *= 1e200  # so large that no energy is finite
     with np.errstate(all="ignore"):
         chain = module.rmhmc.py_func(x_test, MODELS["prior, beta = 1.0"], 3, 0.3, 50,
                                      Given(*normals, uniforms=rng.random(50)))
-    diverged = np.arange(1, 51) % 5 == 0
     np.testing.assert_array_equal(~np.isfinite(chain.energy_error), diverged)
     assert chain.divergences == 10
     assert not chain.accepted[diverged].any() and chain.accepted[~diverged].sum() > 30
@@ -232,6 +225,5 @@ def test_a_rejection_restores_all_that_the_next_transition_needs(module, model):
         one = module.rmhmc(x, model, 3, 1.2, 1, rng)
         x = one.samples[0]
         np.testing.assert_array_equal(x, many.samples[t])
-        np.testing.assert_array_equal(one.energies[0], many.energies[t])
         assert one.energies[0] == pytest.approx(U(x, model), rel=1e-12)
-        np.testing.assert_array_equal(one.energy_error[0], many.energy_error[t])
+        assert (one.energies[0], one.energy_error[0]) == (many.energies[t], many.energy_error[t])

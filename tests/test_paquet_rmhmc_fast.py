@@ -1,7 +1,4 @@
-"""RMHMC's trajectories, one by one, and the convergence of their fixed-point loops.
-
-That the chain is the mirror's is for tests/test_twins.py to say.
-"""
+"""RMHMC's trajectories, and their fixed-point loops; test_twins.py has its chains."""
 
 import numpy as np
 import pytest
@@ -10,6 +7,7 @@ from algorithms.paquet_rmhmc import riemann_metric
 from algorithms.paquet_rmhmc import rmhmc as mirror
 from algorithms.paquet_rmhmc_fast import contraction, draw_momentum, metric_factor, rmhmc, travel
 from conftest import Given
+from differences import differences
 from models.linalg import solve_lower_transposed, whitened_factor
 from reproduce.paquet.digits import digits_3v5
 from reproduce.paquet.trajectories import draw, posterior
@@ -33,23 +31,22 @@ def test_momentum_has_the_metric_as_its_covariance(name, cases):
 @pytest.mark.parametrize("f_max", [1, 5])
 def test_trajectory_is_that_of_rmhmc_bit_for_bit(name, cases, f_max):
     at, rng = posterior(name, cases), np.random.default_rng(1)
-    model = at.model
     for _ in range(5):
         x, z = draw(at, rng), rng.standard_normal(at.sd.size)
-        s, _ = metric_factor(x, model, np.empty_like(model.K))
-        R, _ = whitened_factor(model.L_K, s**2)
-        p = solve_lower_transposed(model.L_K, R.T @ z)  # as in rmhmc
-        xs, halves, _, (before, after) = travel(x, p, model, 4, 0.1, f_max)
-        chain = rmhmc.py_func(x, model, 4, 0.1, 1, Given(z), f_max)
+        s, _ = metric_factor(x, at.model, np.empty_like(at.model.K))
+        R, _ = whitened_factor(at.model.L_K, s**2)
+        p = solve_lower_transposed(at.model.L_K, R.T @ z)  # as in rmhmc
+        xs, halves, _, (before, after) = travel(x, p, at.model, 4, 0.1, f_max)
+        chain = rmhmc.py_func(x, at.model, 4, 0.1, 1, Given(z), f_max)
         np.testing.assert_array_equal(xs[-1], chain.samples[0])
         assert after - before == chain.energy_error[0] and xs.shape == halves.shape == (4, x.size)
 
 
 @each_problem
 def test_contraction_is_the_spectral_radius_of_both_loops(name, cases):
-    at, rng, eps, step = posterior(name, cases), np.random.default_rng(4), 0.1, 1e-5
+    at, eps = posterior(name, cases), 0.1
     x = np.zeros(at.sd.size)  # where every case has a say
-    p = draw_momentum(x, at.model, rng)
+    p = draw_momentum(x, at.model, np.random.default_rng(4))
 
     def in_p(p):  # lines 14 and 15
         _, dL_dx, G_inv, _, dg = riemann_metric(x, at.model)
@@ -61,10 +58,9 @@ def test_contraction_is_the_spectral_radius_of_both_loops(name, cases):
 
     c = contraction(x, p, at.model, eps)
     for loop, here in ((in_p, p), (in_x, x)):
-        J = np.array([(loop(here + h) - loop(here - h)) / (2 * step)
-                      for h in step * np.eye(x.size)])
-        # the mirror's G^-1 = K - V'V errs by 1e-16 |K| = 3e-12, the differences by that / step
-        assert np.abs(np.linalg.eigvals(J)).max() == pytest.approx(c, rel=1e-3, abs=0)
+        # the mirror's G^-1 = K - V'V errs by 1e-16 |K| = 3e-12, the differences by that / 1e-5
+        assert np.abs(np.linalg.eigvals(differences(loop, here, 1e-5))).max() == pytest.approx(
+            c, rel=1e-3, abs=0)
 
 
 def test_contraction_of_a_trajectory_that_left_the_finite_numbers_is_nan():

@@ -1,7 +1,4 @@
-"""What each sampler that asks for U alone must do, on the model of normal.py.
-
-Those that ask for gradients too are held to it in their own files, on models that have them.
-"""
+"""What each sampler that asks for U alone must do, on the model of normal.py."""
 
 import numpy as np
 import pytest

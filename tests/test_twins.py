@@ -1,8 +1,4 @@
-"""Each *_fast.py makes the same transitions as its mirror, from the same state and generator.
-
-EP's twin is compared sweep by sweep in test_ep.py, and the discretizing chain's is its mirror's
-limit: see test_proofs.py.
-"""
+"""Each *_fast.py makes the transitions of its mirror; EP's and discretizing chain's elsewhere."""
 
 import itertools
 from types import SimpleNamespace
@@ -28,7 +24,7 @@ from models.gp_regression import GPRegression
 from models.gp_subset import GPSubset
 from models.log_gaussian_cox import LogGaussianCox
 from models.stochastic_volatility import StochasticVolatility
-from normal import normal, subset
+from normal import FAR, MODEL, NEAR, Q, subset
 
 
 def problem(N, amplitude, beta, from_q):
@@ -38,6 +34,12 @@ def problem(N, amplitude, beta, from_q):
         q = SimpleNamespace(tau=rng.random(N), nu=y * rng.random(N), converged=True)
         return GPClassification.from_ep(K, y, q, beta)
     return GPClassification.from_prior(K, y, beta)
+
+
+def agree(fast, slow, close, *fields):
+    for field in fields:
+        np.testing.assert_allclose(getattr(fast, field), getattr(slow, field),
+                                   rtol=close, atol=close)
 
 
 @pytest.mark.parametrize("N", [1, 7, 70])
@@ -52,10 +54,8 @@ def test_rmhmc_fast_makes_the_transitions_of_rmhmc(N, beta, from_q):
         fast = paquet_rmhmc_fast.rmhmc(x, model, 5, 0.35, 1, theirs)
         # The mirror forms K - V'V: it loses |K| / |G^-1| of 1e-16, up to 1e-12 here, and five
         # leapfrog steps amplify that
-        np.testing.assert_allclose(fast.samples, slow.samples, rtol=1e-9, atol=1e-9)
-        np.testing.assert_allclose(fast.energies, slow.energies, rtol=1e-9, atol=1e-9)
-        np.testing.assert_allclose(fast.energy_error, slow.energy_error, rtol=0, atol=1e-8)
-        assert fast.accepted == slow.accepted
+        agree(fast, slow, 1e-9, "samples", "energies")
+        agree(fast, slow, 1e-8, "energy_error", "accepted")
         assert ours.bit_generator.state == theirs.bit_generator.state
         x = slow.samples[0]
         accepted += slow.accepted[0]
@@ -74,8 +74,8 @@ def test_where_lambda_underflows_they_agree(from_q):
         assert slow.accepted[0] and fast.accepted[0]
         # K - V'V errs by 1e-16 |K| = 3e-12, and G^-1 p by that times momenta of some 100: by 3e-10
         # over a trajectory of length 0.3.  H changes by forces of up to 300 times as much
-        np.testing.assert_allclose(fast.samples, slow.samples, rtol=0, atol=1e-9)
-        np.testing.assert_allclose(fast.energy_error, slow.energy_error, rtol=0, atol=3e-7)
+        agree(fast, slow, 1e-9, "samples")
+        agree(fast, slow, 3e-7, "energy_error")
 
 
 def start(x, model):
@@ -136,31 +136,16 @@ def test_a_solution_is_moved_to_another_diagonal(from_q, monkeypatch):
 
 
 @pytest.mark.parametrize("from_q", [False, True])
-def test_with_many_cases_the_twin_is_the_mirror_too(from_q):
-    N = paquet_rmhmc_fast.DIRECT
-    model, x = problem(N, 1.0, 0.4, from_q), np.zeros(N)
-    slow, fast = (twin.rmhmc(x, model, 2, 0.2, 2, np.random.default_rng(3))
-                  for twin in (paquet_rmhmc, paquet_rmhmc_fast))
-    assert slow.accepted.any() and (fast.accepted == slow.accepted).all()
-    np.testing.assert_allclose(fast.samples, slow.samples, rtol=0, atol=1e-9)
-    np.testing.assert_allclose(fast.energy_error, slow.energy_error, rtol=0, atol=1e-7)
-    assert fast.counts == (21, 5, 7, 14)  # with a factor for each leapfrog step, not five
-
-
-@pytest.mark.parametrize("from_q", [False, True])
 def test_counts_of_rmhmc_fast_are_what_was_done(monkeypatch, from_q):
-    # how many that is: test_operation_counts.py
     model, l_max, t_max = problem(7, 1.0, 0.4, from_q), 3, 2
     names = ["factorise", "invert_lower", "whitened_factor", "trajectory"]
     done = counted(monkeypatch, paquet_rmhmc_fast, ["metric_factor", "geometry", "trajectory"],
                    dict.fromkeys(names, one))
     chain = paquet_rmhmc_fast.rmhmc.py_func(np.ones(7), model, l_max, 0.1, t_max,
                                             np.random.default_rng(0), 5)
-    assert done["factorise"] == chain.counts.metric
-    assert done["invert_lower"] == chain.counts.gradient
-    thirds = done["factorise"] + done["invert_lower"] + 2 * done["whitened_factor"]
-    assert chain.counts.thirds == thirds and done["trajectory"] == t_max
-    assert chain.counts.cholesky == done["factorise"] + done["whitened_factor"]
+    factors, inverses, whitened, trajectories = done.values()
+    assert trajectories == t_max and chain.counts == (
+        factors, inverses, factors + whitened, factors + inverses + 2 * whitened)
 
 
 def hierarchical():
@@ -201,10 +186,7 @@ def test_sshmc_fast_makes_the_transitions_of_sshmc(name, L, n_theta, n_phi, jitt
         slow, fast = (run(theta, phi, model, eps_theta, eps_phi, L, 1, rng, n_theta, n_phi, jitter)
                       for run, rng in ((mirror, ours), (sshmc_fast.sshmc, theirs)))
         # rounding, which some twenty leapfrogs at large steps amplify
-        for field in ("theta", "phi", "energies", "energy_error"):
-            np.testing.assert_allclose(getattr(fast, field), getattr(slow, field),
-                                       rtol=1e-9, atol=1e-9)
-        assert fast.accepted == slow.accepted
+        agree(fast, slow, 1e-9, "theta", "phi", "energies", "energy_error", "accepted")
         assert ours.bit_generator.state == theirs.bit_generator.state
         theta, phi = slow.theta[0], slow.phi[0]
         accepted += slow.accepted[0]
@@ -218,33 +200,16 @@ def test_a_whole_run_of_sshmc_is_the_same_with_rejections_between(name, mirror):
                       np.random.default_rng(1), jitter=0.2, keep=[4, 0])
                   for run in (mirror, sshmc_fast.sshmc))
     assert 0 < slow.accepted.sum() < 60
-    np.testing.assert_array_equal(fast.accepted, slow.accepted)
-    for field in ("theta", "phi", "energies", "energy_error"):
-        np.testing.assert_allclose(getattr(fast, field), getattr(slow, field),
-                                   rtol=1e-7, atol=1e-7)  # 60 transitions amplify
-    assert fast.divergences == slow.divergences
-
-
-def by_the_mirror(run, x, pi, w, rng, unit):
-    """Make one iteration; return the state, and how many of its mappings moved it."""
-    variables, at_random = plan(unit, x.size)
-    moved = []
-    for each in variables:
-        there = run(x, pi, Slice(w, 10, each, at_random), rng)
-        moved.append(there is not x and (there != x).any())
-        x = there
-    return x, moved
+    agree(fast, slow, 1e-7, "theta", "phi", "energies", "energy_error", "accepted", "divergences")
 
 
 def approximated():
     """Models with layers and a start, and how far rounding takes the twin from the mirror."""
     rng = np.random.default_rng(5)
     X = rng.random((12, 2))
-    y = np.sin(3 * X[:, 0]) + 0.5 * rng.standard_normal(12)
-    model, gp = normal([0.3, 1.2, -0.4, 0.9]), GPRegression.from_data(X, y, "ard")
-    x = np.array([0.2, -0.1])
-    return {"one layer": (model, (subset(model, 1),), x, 0.0),  # to the last bit
-            "three layers": (model, tuple(subset(model, m) for m in (3, 2, 1)), x, 0.0),
+    gp = GPRegression.from_data(X, np.sin(3 * X[:, 0]) + 0.5 * rng.standard_normal(12), "ard")
+    return {"one layer": (MODEL, (FAR,), Q, 0.0),  # to the last bit
+            "three layers": (MODEL, (NEAR, subset(MODEL, 2), FAR), Q, 0.0),
             # with caches, whose energies are those from scratch up to rounding
             "regression": (gp, tuple(GPSubset.from_model(gp, np.arange(m)) for m in (9, 6)),
                            np.log([0.5, 1.0, 0.4, 0.8]), 1e-10)}
@@ -257,10 +222,14 @@ def test_tempered_transitions_fast_makes_the_transitions_of_tempered_transitions
     run = tempered_transitions_step.py_func if close else tempered_transitions_step
     ours, theirs = np.random.default_rng(3), np.random.default_rng(3)
     for _ in range(60):  # one iteration at a time, so that rounding cannot flip the rest
-        slow, moved = by_the_mirror(run, x, (model, *layers), np.ones(x.size), ours, unit)
+        (variables, at_random), path = plan(unit, x.size), [x]
+        for each in variables:
+            move = Slice(np.ones(x.size), 10, each, at_random)
+            path.append(run(path[-1], (model, *layers), move, ours))
         fast = tempered_transitions(x, model, layers, 1.0, 1, theirs, unit)
-        np.testing.assert_allclose(fast.samples[0], slow, rtol=0, atol=close)
+        x, moved = path[-1], (np.diff(path, axis=0) != 0).any(axis=1).tolist()
+        np.testing.assert_allclose(fast.samples[0], x, rtol=0, atol=close)
         assert fast.accepted.ravel().tolist() == moved
         assert ours.bit_generator.state == theirs.bit_generator.state
-        x, accepted = slow, accepted + moved
+        accepted += moved
     assert 0.1 < np.mean(accepted) < 0.95

@@ -1,7 +1,4 @@
-"""algorithms/wang_tempered_transitions.py and its twin: ratio, caches, record.
-
-That it is exact is shown in test_proofs.py, and on a density in test_samplers.py.
-"""
+"""The ratio, caches and record, mirror and twin; that they are exact: test_proofs.py."""
 
 import numpy as np
 import pytest
@@ -57,8 +54,7 @@ def test_the_ratio_is_equation_15(layers):
     np.testing.assert_array_equal(
         mirrored(tempered_transitions_step.py_func, MODEL, layers, ours), Q)
     here, accepted, _ = step(MODEL, layers, theirs)
-    for u in (ours, theirs):
-        assert u.ratio == pytest.approx(np.exp(log_ratio), abs=1e-13)  # rounding
+    assert [ours.ratio, theirs.ratio] == pytest.approx([np.exp(log_ratio)] * 2, abs=1e-13)
     assert not accepted
     np.testing.assert_array_equal(here.q, Q)
     there = mirrored(tempered_transitions_step.py_func, MODEL, layers, 0.0)
@@ -71,10 +67,10 @@ def test_the_ratio_is_equation_15(layers):
 
 
 def test_a_cache_that_is_brought_near_has_the_variables_and_no_energy():
-    left, back, e = prepare(Q, NEAR), prepare(Q + 1.0, NEAR), np.array([1.0, 0.0])
+    none, e = fast.NoLayer(0.0), np.array([1.0, 0.0])
+    trip = fast.Trip(prepare(Q, NEAR), prepare(Q + 1.0, NEAR), none)
     for q, known in ((Q, True), (Q + 1.0, True), (Q + e, False), (Q + 0.3 * e, False)):
-        cache = fast.near_after(q, fast.Trip(left, back, fast.NoLayer(0.0)),
-                                fast.Layers(NEAR, fast.NoLayer(0.0))).cache
+        cache = fast.near_after(q, trip, fast.Layers(NEAR, none)).cache
         np.testing.assert_array_equal(cache.q, q)
         assert cache.U == U(q, NEAR) if known else np.isnan(cache.U)
 
@@ -82,26 +78,13 @@ def test_a_cache_that_is_brought_near_has_the_variables_and_no_energy():
 @departs(tempered_transitions_step, {"L8": "flipped = rng.random() < np.exp(-error)"})
 def test_a_flip_to_an_energy_that_is_not_finite_is_rejected(run):
     for beyond in (np.inf, np.nan, -np.inf):
-        q = mirrored(run, normal(MODEL.y, 0.21, beyond), (NEAR,), 0.5)
-        np.testing.assert_array_equal(q, Q)
-
-
-def test_a_layer_without_a_finite_energy_on_the_way_is_a_rejection():
-    for beyond in (np.inf, np.nan, -np.inf):
-        # at the first step to the right NEAR is there and the next layer is not
-        layers = NEAR, normal(MODEL.y[:1], 0.21, beyond)
-        with np.errstate(invalid="ignore"):
-            _, accepted, _ = step(MODEL, layers, 0.0)
-            q = mirrored(tempered_transitions_step.py_func, MODEL, layers, 0.0)
-        assert not accepted
-        np.testing.assert_array_equal(q, Q)
+        np.testing.assert_array_equal(mirrored(run, normal(MODEL.y, 0.21, beyond), (NEAR,), 0.5), Q)
 
 
 @pytest.mark.parametrize("unit", ["variable", "sweep", "random"])
 def test_the_record_and_its_counts_are_true(unit):
     model, near, far = normal(MODEL.y), subset(MODEL, 3), subset(MODEL, 1)
     chain = tempered_transitions(Q, model, (near, far), 1.0, 40, np.random.default_rng(1), unit)
-    # one each for the check of x0
     assert chain.counts.density == model.calls[0] - 1
     assert chain.counts.approximations.tolist() == [near.calls[0] - 1, far.calls[0] - 1]
     mappings = 1 if unit == "sweep" else 2
@@ -110,11 +93,8 @@ def test_the_record_and_its_counts_are_true(unit):
 
 
 def test_counts_are_of_all_layers_and_each_of_its_kind():
-    edge = normal(MODEL.y[:1], 0.5)
-    counts = tempered_transitions(Q, MODEL, (NEAR, edge), 1.0, 100, np.random.default_rng(1),
-                                  max_widths=1).counts
-    assert counts.widths == 0 < counts.shrinkages  # an interval is one width, and no more
-    assert counts.not_finite > 20  # of the layer alone
-    pi = normal(MODEL.y, 0.5)
-    assert tempered_transitions(Q, pi, (NEAR, FAR), 1.0, 100, np.random.default_rng(1)
-                                ).counts.not_finite > 20  # of pi alone
+    for pi, far in ((MODEL, normal(MODEL.y[:1], 0.5)), (normal(MODEL.y, 0.5), FAR)):
+        counts = tempered_transitions(Q, pi, (NEAR, far), 1.0, 100, np.random.default_rng(1),
+                                      max_widths=1).counts
+        assert counts.widths == 0 < counts.shrinkages  # an interval is one width, and no more
+        assert counts.not_finite > 20  # of the layer alone, or of pi alone

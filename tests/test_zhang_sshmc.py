@@ -1,6 +1,4 @@
-"""algorithms/zhang_sshmc.py: both Hamiltonians, the integrator exactly, the paper's misprints
-failing, and the record; on the funnel and on a model both of whose masses vary.
-"""
+"""algorithms/zhang_sshmc.py: on the funnel and on a model both of whose masses vary."""
 
 import numpy as np
 import pytest
@@ -8,7 +6,7 @@ from scipy.integrate import solve_ivp
 from scipy.stats import multivariate_normal
 
 import algorithms.zhang_sshmc as module
-from algorithms import rmhmc_within_gibbs
+from algorithms import generalised_leapfrog, hmc, rmhmc_within_gibbs
 from algorithms import zhang_sshmc_fast as sshmc_fast
 from algorithms.zhang_sshmc import H1, H2, abla_step, hamiltonian, leapfrog, sshmc_step
 from conftest import Given
@@ -39,27 +37,23 @@ def H(theta, phi, r_theta, r_phi, model):
         for r, M in zip((r_theta, r_phi), masses(theta, phi, model), strict=True))
 
 
-def problems():
-    """Yield the name of a model, the model, and a point of its joint space."""
-    rng = np.random.default_rng(3)
-    theta, phi, y = exact_draw(N, rng)
-    v = np.array([0.5])
-    x = rng.standard_normal(N) * np.exp(-v / 2)
-    for name, model, *q in (("funnel", Funnel.from_size(N), x, v),
-                            ("coupled", coupled(y), theta, phi)):
-        rng = np.random.default_rng(2)
-        yield name, (model, (*q, *(np.linalg.cholesky(M) @ rng.standard_normal(len(M))
-                                   for M in masses(*q, model))))
+def problem(model, *q):
+    rng = np.random.default_rng(2)
+    return model, (*q, *(np.linalg.cholesky(M) @ rng.standard_normal(len(M))
+                         for M in masses(*q, model)))
 
 
-PROBLEMS = dict(problems())
+RNG = np.random.default_rng(3)
+THETA, PHI, DATA = exact_draw(N, RNG)
+PROBLEMS = {"funnel": problem(Funnel.from_size(N), RNG.standard_normal(N) * np.exp(-0.25),
+                              np.array([0.5])), "coupled": problem(coupled(DATA), THETA, PHI)}
 each_model = pytest.mark.parametrize(("model", "point"), PROBLEMS.values(), ids=PROBLEMS)
 FUNNEL, AT = PROBLEMS["funnel"]
 
 
 def blocks(model, point):
     """Phi and Theta, H_1 and H_2 at a point."""
-    theta, phi, r_theta, r_phi = point
+    theta, phi, r_theta, r_phi = map(np.ascontiguousarray, point)
     Phi, Theta = precompute_phi(phi, model), precompute_theta(theta, model)
     return Phi, Theta, H1(model, Phi, r_phi), H2(model, Theta, r_theta)
 
@@ -86,8 +80,7 @@ def moves(model, eps, steps=1, n_theta=1):
 
 def defect(move, z):
     """By how much a map fails to be symplectic."""
-    d = z.size // 2
-    Omega, J = np.kron([[0, 1], [-1, 0]], np.eye(d)), differences(move, z).T
+    Omega, J = np.kron([[0, 1], [-1, 0]], np.eye(z.size // 2)), differences(move, z).T
     return np.abs(J.T @ Omega @ J - Omega).max()
 
 
@@ -99,15 +92,14 @@ def back(z):
 @each_model
 def test_the_hamiltonian_is_minus_the_log_of_the_joint_density(model, point):
     other = tuple(x + 0.3 for x in point)
-    parts_of_H = module.energy(*point, model)
-    assert parts_of_H.H == pytest.approx(hamiltonian(*point, model), rel=1e-14)
+    parts_of_H, expected = module.energy(*point, model), {"U": U(flat(point[:2]), model)}
+    assert hamiltonian(*point, model) == pytest.approx(parts_of_H.H, rel=1e-14)
     assert hamiltonian(*other, model) - parts_of_H.H == pytest.approx(
         H(*other, model) - H(*point, model), rel=1e-11)
-    assert parts_of_H.U == pytest.approx(U(flat(point[:2]), model), rel=1e-13)
     for block, r, M in zip(("theta", "phi"), point[2:], masses(*point[:2], model), strict=True):
-        K, log_det = (getattr(parts_of_H, f"{name}_{block}") for name in ("K", "log_det"))
-        assert K == pytest.approx(r @ np.linalg.solve(M, r) / 2, rel=1e-13)
-        assert log_det == pytest.approx(np.linalg.slogdet(M)[1] / 2, rel=1e-13)
+        expected[f"K_{block}"] = r @ np.linalg.solve(M, r) / 2
+        expected[f"log_det_{block}"] = np.linalg.slogdet(M)[1] / 2
+    assert parts_of_H._asdict() == pytest.approx(expected, rel=1e-13)
 
 
 def leapfrog_by_hand(z, r, U_of_z, M, eps, n):
@@ -121,16 +113,15 @@ def leapfrog_by_hand(z, r, U_of_z, M, eps, n):
 
 def step_by_hand(theta, phi, r_theta, r_phi, model, eps_theta, eps_phi, n_theta, n_phi):
     """An ABLA step, in which the dense H less the kinetic energy is the potential energy."""
-    zero_theta, zero_phi = np.zeros(theta.size), np.zeros(phi.size)
     for block in (1, 2, 1):
         M_theta, M_phi = masses(theta, phi, model)
         if block == 1:
             theta, r_theta = leapfrog_by_hand(
-                theta, r_theta, lambda x, phi=phi, r_phi=r_phi: H(x, phi, zero_theta, r_phi, model),
+                theta, r_theta, lambda x, phi=phi, r=r_phi: H(x, phi, np.zeros(N), r, model),
                 M_theta, eps_theta, n_theta)
         else:
             phi, r_phi = leapfrog_by_hand(
-                phi, r_phi, lambda x, theta=theta, r=r_theta: H(theta, x, r, zero_phi, model),
+                phi, r_phi, lambda x, theta=theta, r=r_theta: H(theta, x, r, 0 * x, model),
                 M_phi, eps_phi, n_phi)
     return theta, phi, r_theta, r_phi
 
@@ -142,14 +133,17 @@ def test_an_abla_step_is_that_by_hand(model, point, settings):
     np.testing.assert_allclose(ours, by_hand, rtol=0, atol=1e-8)  # of the differences
 
 
+def assert_reversible(move, z, close):
+    np.testing.assert_allclose(back(move(back(move(z)))), z, rtol=0, atol=close)
+    # rounding of 1e-16 / h and h^4, in a determinant of entries of order 10
+    assert np.linalg.det(differences(move, z)) == pytest.approx(1, abs=1e-9)
+
+
 @each_model
 @pytest.mark.parametrize("steps", [1, 10])
 def test_steps_and_transitions_are_reversible_and_keep_volume(model, point, steps):
-    z, move = flat(point), moves(model, 0.3, steps, 2)
     # rounding, grown along the trajectory
-    np.testing.assert_allclose(back(move(back(move(z)))), z, rtol=0, atol=1e-13 * steps)
-    # rounding of 1e-16 / h and h^4, in a determinant of entries of order 10
-    assert np.linalg.det(differences(move, z)) == pytest.approx(1, abs=1e-9)
+    assert_reversible(moves(model, 0.3, steps, 2), flat(point), 1e-13 * steps)
 
 
 @each_model
@@ -179,14 +173,9 @@ def test_equation_5_the_sign_of_the_log_determinant(sign):
         found = (hamiltonian(*others[0], model) - hamiltonian(*point, model),
                  U(theta_, H_1) - U(theta, H_1), U(phi_, H_2) - U(phi, H_2))
         np.testing.assert_allclose(found, density, rtol=0, atol=1e-12)  # rounding
-
-        def signed(point, model=model):
-            parts = module.energy(*point, model)
-            return parts.U + parts.K_theta + parts.K_phi + sign * (
-                parts.log_det_theta + parts.log_det_phi)
-
-        changes = [signed(other) - signed(point) for other in others]
-        np.testing.assert_allclose(changes, density, rtol=0, atol=1e-12)
+        signed = [e.U + e.K_theta + e.K_phi + sign * (e.log_det_theta + e.log_det_phi)
+                  for e in (module.energy(*at, model) for at in (point, *others))]
+        np.testing.assert_allclose(np.array(signed[1:]) - signed[0], density, rtol=0, atol=1e-12)
 
 
 @departs(sshmc_step, {"L1": """
@@ -198,35 +187,26 @@ def test_line_1_the_precision_of_the_momentum_is_G(sshmc_step):
     # a minute step moves theta and phi by the time times M^-1 r: a root of M^-1, column by column
     eps = 1e-7
     for model, (theta, phi, *_) in PROBLEMS.values():
-        n, h = theta.size, phi.size
-        moved = [sshmc_step(theta, phi, model, eps, 1, Given(e[:n], e[n:]))[:2]
-                 for e in np.eye(n + h)]
-        roots = [np.column_stack([(end[k] - z) / eps for end in moved])
-                 for k, z in enumerate((theta, phi))]
-        for root, M in zip(roots, masses(theta, phi, model), strict=True):
+        moved = [sshmc_step(theta, phi, model, eps, 1, Given(e[:N], e[N:]))[:2]
+                 for e in np.eye(N + phi.size)]
+        for k, M in enumerate(masses(theta, phi, model)):
+            root = np.column_stack([(end[k] - (theta, phi)[k]) / eps for end in moved])
             # forces times eps, and rounding over eps
             np.testing.assert_allclose(root @ root.T, np.linalg.inv(M), rtol=0, atol=1e-5)
 
 
-def proposes(sshmc_step, model, eps):
-    """The map from a point to the proposal of one ABLA step."""
+@departs(sshmc_step, THIRD_LEAPFROG)
+def test_the_third_leapfrog_starts_where_the_first_ended(sshmc_step):
     def move(z):
-        theta, phi, r_theta, r_phi = parts(z, model)
+        theta, phi, r_theta, r_phi = parts(z, FUNNEL)
         asked = []
         step = replaced(sshmc_step, momentum_theta=lambda *_: r_theta,
                         momentum_phi=lambda *_: r_phi,
                         hamiltonian=lambda *point: asked.append(flat(point[:4])) or 0.0)
-        step(theta, phi, model, eps, 1, Given(np.zeros(theta.size), np.zeros(phi.size)))
-        return asked[0]  # its energy comes first
+        step(theta, phi, FUNNEL, 0.3, 1, Given(np.zeros(N), np.zeros(1)))
+        return asked[0]  # the energy of the proposal comes first
 
-    return move
-
-
-@departs(sshmc_step, THIRD_LEAPFROG)
-def test_the_third_leapfrog_starts_where_the_first_ended(sshmc_step):
-    z, move = flat(AT), proposes(sshmc_step, FUNNEL, 0.3)
-    np.testing.assert_allclose(back(move(back(move(z)))), z, rtol=0, atol=1e-13)  # rounding
-    assert np.linalg.det(differences(move, z)) == pytest.approx(1, abs=1e-9)
+    assert_reversible(move, flat(AT), 1e-13)
 
 
 @departs(sshmc_step, {"L8": """
@@ -234,13 +214,11 @@ def test_the_third_leapfrog_starts_where_the_first_ended(sshmc_step):
              - hamiltonian(theta, phi, r_theta, r_phi, model))
     if u < min(1.0, np.exp(-error)):"""})
 def test_an_energy_that_is_not_finite_is_rejected(sshmc_step):
-    theta, phi, *_ = AT
-    for values in ((np.inf, 0.0), (-np.inf, 0.0), (np.nan, 0.0)):
-        energies = iter(values)  # of the proposal, and of where the chain is
+    for energy in (np.inf, -np.inf, np.nan):
+        energies = iter((energy, 0.0))  # of the proposal, and of where the chain is
         step = replaced(sshmc_step, hamiltonian=lambda *_, energies=energies: next(energies))
-        theta_, phi_, accepted, error = step(theta, phi, FUNNEL, 0.1, 1,
-                                             Given(np.ones(N), np.ones(1)))
-        assert theta_ is theta and phi_ is phi and not accepted and not np.isfinite(error)
+        theta, phi, accepted, error = step(*AT[:2], FUNNEL, 0.1, 1, Given(np.ones(N), np.ones(1)))
+        assert theta is AT[0] and phi is AT[1] and not accepted and not np.isfinite(error)
 
 
 def replaced(function, **others):
@@ -258,22 +236,19 @@ def test_section_4_2_a_step_is_not_symplectic(symplectic):
         # neither are its parts, whatever they are in a subspace
         def first(z, model=model):
             theta, phi, r_theta, r_phi = parts(z, model)
-            H_1 = H1(model, precompute_phi(phi, model), r_phi)
-            theta, r_theta = leapfrog(theta, r_theta, H_1, 0.3, 1)
+            theta, r_theta = leapfrog(theta, r_theta, blocks(model, parts(z, model))[2], 0.3, 1)
             return flat((theta, phi, r_theta, r_phi))
 
         assert (defect(first, flat(point)) < 1e-6) == symplectic
 
 
 def exact_flow(model, point, time):
-    """The flow of H, by an integrator of order 8."""
     def slope(_, z):
-        theta, phi, r_theta, r_phi = map(np.ascontiguousarray, parts(z, model))
-        Phi, Theta, H_1, _ = blocks(model, (theta, phi, r_theta, r_phi))
-        return np.concatenate([interface.velocity_theta(r_theta, Phi, model),
-                               interface.velocity_phi(r_phi, Theta, model),
-                               -grad_U(theta, H_1),
-                               -interface.grad_U2(Phi, Theta, r_theta, model)])
+        theta, _, r_theta, r_phi = map(np.ascontiguousarray, parts(z, model))
+        Phi, Theta, H_1, _ = blocks(model, parts(z, model))
+        return flat([interface.velocity_theta(r_theta, Phi, model),
+                     interface.velocity_phi(r_phi, Theta, model),
+                     -grad_U(theta, H_1), -interface.grad_U2(Phi, Theta, r_theta, model)])
 
     return solve_ivp(slope, (0, time), flat(point), "DOP853", rtol=1e-11, atol=1e-11).y[:, -1]
 
@@ -282,16 +257,16 @@ def exact_flow(model, point, time):
 def test_section_4_2_algorithm_1_tends_to_the_flow_of_H(tends):
     for model, point in PROBLEMS.values():
         exact = exact_flow(model, point, 2.0)
-        errors = {n_theta: [np.abs(moves(model, 2 / steps, steps, n_theta)(flat(point)) - exact
-                                   ).max() for steps in (20, 40, 80)] for n_theta in (1, 2)}
-        assert (errors[1][2] < 0.01) == tends
-        ratios = np.divide(errors[1][:-1], errors[1][1:])
-        np.testing.assert_allclose(ratios, 4, rtol=0, atol=0.2)  # order 2
-        assert min(errors[2]) > 0.5  # H_1 advances by twice the time: whatever the step
+        errors, twice = ([np.abs(moves(model, 2 / steps, steps, n_theta)(flat(point)) - exact).max()
+                          for steps in (20, 40, 80)] for n_theta in (1, 2))
+        assert (errors[2] < 0.01) == tends
+        assert np.divide(errors[:-1], errors[1:]) == pytest.approx(4, abs=0.2)  # order 2
+        assert min(twice) > 0.5  # H_1 advances by twice the time: whatever the step
 
 
-def changes_without_auxiliary_potentials(eps):
-    """What block energies change along a step without the last terms of (7) and (10), and H."""
+@departs(0, 1)
+def test_section_4_3_without_the_auxiliary_potentials(which):
+    # a Gibbs sampler tests a block by what its own flow keeps: nothing is rejected for fine steps
     point, own = [*AT], 0.0
     for k in (0, 1, 0):
         M = masses(*point[:2], FUNNEL)[k]
@@ -299,18 +274,10 @@ def changes_without_auxiliary_potentials(eps):
         def potential(z, k=k):
             return U(flat([z, point[1]] if k == 0 else [point[0], z]), FUNNEL)
 
-        ends = (point[k], point[k + 2]), leapfrog_by_hand(
-            point[k], point[k + 2], potential, M, eps, round(0.8 / eps))
-        before, after = (potential(z) + r @ np.linalg.solve(M, r) / 2 for z, r in ends)
-        point[k], point[k + 2] = ends[1]
-        own += abs(after - before)
-    return own, abs(H(*point, FUNNEL) - H(*AT, FUNNEL))
-
-
-@departs(0, 1)
-def test_section_4_3_without_the_auxiliary_potentials(which):
-    # a Gibbs sampler tests a block by what its own flow keeps: nothing is rejected for fine steps
-    assert changes_without_auxiliary_potentials(0.01)[which] < 1e-3  # of order 2
+        ends = point[k::2], leapfrog_by_hand(*point[k::2], potential, M, 0.01, 80)
+        own += abs(np.subtract(*(potential(z) + r @ np.linalg.solve(M, r) / 2 for z, r in ends)))
+        point[k::2] = ends[1]
+    assert (own, abs(H(*point, FUNNEL) - H(*AT, FUNNEL)))[which] < 1e-3  # of order 2
 
 
 @each_model
@@ -329,7 +296,6 @@ def test_a_chain_is_its_transitions_drawn_in_the_order_that_is_stated(model, poi
         assert chain.accepted[t] == (u < np.exp(-error))
         assert accepted or not chain.accepted[t]
         theta, phi = (theta_, phi_) if chain.accepted[t] else (theta, phi)
-        # the same operations: compiled, sums may run in another order
         np.testing.assert_allclose(chain.theta[t], theta[[2, 0]], rtol=0, atol=1e-9)
         np.testing.assert_allclose(chain.phi[t], phi, rtol=0, atol=1e-9)
         assert chain.energy_error[t] == pytest.approx(error, abs=1e-8)
@@ -375,11 +341,13 @@ def test_trajectories_that_diverge_are_rejected_and_counted(twin, eps, size):
     np.testing.assert_array_equal(chain.phi, np.tile(phi, (10, 1)))
 
 
-@pytest.mark.parametrize("record", [module.Chain, rmhmc_within_gibbs.Chain])
-def test_divergences_are_errors_that_are_not_finite_or_above_a_thousand(record):
+@pytest.mark.parametrize(("record", "divergences"), [
+    (module.Chain, 5), (rmhmc_within_gibbs.Chain, 5), (generalised_leapfrog.Chain, 3),
+    (hmc.Chain, 3)])
+def test_divergences_are_errors_that_are_not_finite_and_here_above_a_thousand(record, divergences):
     error = np.array([[0.0, np.nan, np.inf, -np.inf], [1e135, 1001.0, 999.0, -2000.0]])
     chain = record(**dict.fromkeys(record._fields) | {"energy_error": error})
-    assert chain.divergences == 5
+    assert chain.divergences == divergences
 
 
 def test_bad_arguments_of_a_path_are_named():

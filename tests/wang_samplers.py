@@ -1,7 +1,4 @@
-"""Chains of a few transitions by the samplers of Wang's scripts, for test_wang_samplers.py.
-
-With NUMBA_DISABLE_JIT=1: each sampler would otherwise be compiled for each model.
-"""
+"""Chains of a few transitions by the samplers of Wang's scripts, for test_wang_samplers.py."""
 
 from types import SimpleNamespace
 
@@ -38,14 +35,12 @@ def test_a_chain_of_each_method_and_what_it_asks_for(method):
     for q, value in zip(found.samples, found.log_likelihood, strict=True):
         # by eigenvalues along a grid, within 1e-4 (wang/spectra.py)
         assert value == pytest.approx(log_likelihood(q, model), abs=1e-4)
-    rounds, _ = room.PILOT
     counts, setup = found.counts, found.setup
-    assert (setup == {}) == (method in METHODS)
     if method == NUTS:
         assert set(counts) == set(setup) == {"gradient"} and counts["gradient"] >= 12
         assert found.energies.shape == (12,)
         return
-    assert method in METHODS or setup == {"scratch": rounds * 61}  # 5 times 12, and the start
+    assert setup == ({} if method in METHODS else {"scratch": room.PILOT[0] * 61})
     if method == STANDARD:
         assert set(counts) == {"trial"} and counts["trial"] > 12 * 3 * 2
     elif method in METHODS:
@@ -53,9 +48,9 @@ def test_a_chain_of_each_method_and_what_it_asks_for(method):
         assert set(counts) == {"trial", *(f"trial {name}" for name in room.layers(1, method, N))}
         if method == TEMPERED:  # both layers have two cases here, and are counted together
             assert room.layers(1, method, N) == ["SOD 2"] * 2
-            layers = settings_of(1, 0, method, None, N)
-            chain = samples(truth, target(1, 0, N)[0], layers, method, 12,
-                            np.random.default_rng([3]), "variable", SCANNED[method][0], room.LIMIT)
+            chain = samples(truth, target(1, 0, N)[0], settings_of(1, 0, method, None, N), method,
+                            12, np.random.default_rng([3]), "variable", SCANNED[method][0],
+                            room.LIMIT)
             assert counts["trial SOD 2"] == chain.counts.approximations.sum()
     elif method == WALK:
         assert counts == {"scratch": 13}
@@ -71,14 +66,13 @@ def test_a_chain_of_each_method_and_what_it_asks_for(method):
 
 
 def test_methods_have_the_scanned_width_factor_and_steps(monkeypatch):
-    fast, _, truth = target(1, 0, N)
-    star = room.approximation(1, 0, SOD, N)
+    (fast, _, truth), star = target(1, 0, N), room.approximation(1, 0, SOD, N)
     for method, setting, scale, inner in ((DELAYED, 0.7, 0.7, 1), ("surrogate", 8, 1.0, 8)):
         rng = np.random.default_rng([3])
-        first = pilot(truth, fast, 60, rng, room.PILOT[0])
-        chain = delayed_acceptance(truth, fast, star, scale * first.factor, 12, rng, inner)
-        found = room.run(1, 0, method, setting, 12, [3], N)
-        np.testing.assert_array_equal(found.samples, chain.samples)
+        factor = scale * pilot(truth, fast, 60, rng, room.PILOT[0]).factor
+        np.testing.assert_array_equal(
+            room.run(1, 0, method, setting, 12, [3], N).samples,
+            delayed_acceptance(truth, fast, star, factor, 12, rng, inner).samples)
     asked = []
     monkeypatch.setattr(room, "samples", lambda *given: asked.append(given))
     for method in (STANDARD, TEMPERED):
@@ -105,20 +99,18 @@ def test_the_clocks_divide_by_what_they_did(monkeypatch):
     fast, _, truth = target(1, 0, N)
     assert room.trial_seconds(truth, 3, fast) == room.trial_seconds(truth, 3, fast, (0,)) == 2.0
     # of each variable that is asked for, at values near its own; their mean
-    seen = []
+    seen, took = [], [0]
 
     def trials(cache, k, values, model):
         seen.append((k, values[0]))
         took[0] += 3 * (1 + k) ** 2 * (len(values) == 3)
 
-    took = [0]
     monkeypatch.setattr(room.time, "thread_time", lambda: took[0])
     monkeypatch.setattr(room, "trials", trials)
     assert room.trial_seconds(truth, 3, fast) == pytest.approx(14 / 3, rel=1e-12)
     assert room.trial_seconds(truth, 3, fast, (0, 1)) == pytest.approx(5 / 2, rel=1e-12)
-    assert [k for k, _ in seen[::2]] == [k for k, _ in seen[1::2]] == [0, 1, 2, 0, 1]
-    for k, value in seen[1::2]:
-        assert value == pytest.approx(truth[k] + 0.01, rel=1e-12)
+    assert [k for k, _ in seen] == [0, 0, 1, 1, 2, 2, 0, 0, 1, 1]
+    assert [value - truth[k] for k, value in seen[1::2]] == pytest.approx([0.01] * 5, rel=1e-9)
     monkeypatch.setattr(room, "trial_seconds", lambda *given: given)
     assert room.fast_seconds("q", 5, "model") == ("q", 100, "model", (0, 1))  # sigma and eta
 
@@ -128,15 +120,13 @@ def test_what_is_kept_of_mappings(monkeypatch):
     model, q = posterior(fig1.ROW, 0, 10)
 
     def mapping(proposed, steps, hits):
-        first, end = min(0, *proposed), max(0, *proposed)
+        first, end = min(0, *proposed), max(0, *proposed) + 1
         places = range(first, end + 1)
         return SimpleNamespace(
             proposed=np.array(proposed), steps=np.array(steps), cached=np.arange(8) < hits,
-            accepted=np.array(steps) == proposed, ends=np.array([first, end + 1]),
-            known={k: k != 1 for k in range(first, end + 2)},
-            q={k: q + k for k in range(first, end + 2)},
-            U={k: 10.0 + k for k in [*places, end + 1]},
-            U_star={k: 12.0 + 3 * k for k in [*places, end + 1]})
+            accepted=np.array(steps) == proposed, ends=np.array([first, end]),
+            known={k: k != 1 for k in places}, q={k: q + k for k in places},
+            U={k: 10.0 + k for k in places}, U_star={k: 12.0 + 3 * k for k in places})
 
     chains = [mapping([2, 4, 2, 4, 6, 4, 6, 4], [2, 2, 2, 4, 4, 4, 6, 4], 1),
               mapping([-2, 2, 4, 6, -2, 2, 4, 2], [-2, -2, 4, 4, 4, 2, 2, 2], 3)]
@@ -147,8 +137,7 @@ def test_what_is_kept_of_mappings(monkeypatch):
         tally[fig1.EVALUATIONS] += 5
         star_tally[fig1.EVALUATIONS] += 70
         chain = next(rest)
-        end = chain.steps[-1]
-        return fig1.State(chain.q[end], chain.U[end], None, None), chain
+        return fig1.State(chain.q[end := chain.steps[-1]], chain.U[end], None, None), chain
 
     monkeypatch.setattr(fig1, "discretizing_chain_step", step)
     found = fig1.one_chain(SOD, 10, 2, 1)
@@ -157,13 +146,9 @@ def test_what_is_kept_of_mappings(monkeypatch):
         "telling": True}
     # from the least proposal, or the start, to the greatest; one more was simulated in each
     assert (found["needed"], found["simulated"]) == (6 + 8, 7 + 9)
-
-    def likelihood(k):
-        return U_prior(q + k, model) - (10.0 + k)
-
-    assert found["marked"] == pytest.approx(
-        np.mean([likelihood(k) for c in chains for k in c.steps]), rel=1e-12)
-    assert found["last"] == pytest.approx((likelihood(4) + likelihood(2)) / 2, rel=1e-12)
+    of_marks = np.array([[U_prior(q + k, model) - (10.0 + k) for k in c.steps] for c in chains])
+    assert (found["marked"], found["last"]) == pytest.approx(
+        (of_marks.mean(), of_marks[:, -1].mean()), rel=1e-12)
     drawn = found["drawn"]
     assert drawn["proposed"].tolist() == chains[1].proposed.tolist() and drawn["first"] == -2
     # log pi / pi*, of which U and U* are minus the logs
@@ -192,8 +177,7 @@ def test_a_chain_of_the_tables_is_that_of_the_other_scripts(method):
     run = chains.samples(truth, model, star, method, 9, np.random.default_rng(7), "sweep", 0.1, 3)
     ours = chain(1, 0, method, 7, 9, "sweep", 0.1, 3, n=20)
     assert to_json(ours) == to_json(chains.record(run))
-    assert ours["first"].tolist() == run.samples[0].tolist()
-    assert ours["last"].tolist() == run.samples[-1].tolist()
+    np.testing.assert_array_equal([ours["first"], ours["last"]], run.samples[[0, -1]])
     assert ours["mean"] == run.log_likelihood[3:].mean() and ours["iterations"] == 9
     assert ours["counts"]["density"] == run.counts.density
 
