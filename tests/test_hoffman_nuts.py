@@ -101,16 +101,19 @@ def assert_balanced(P, weights):
 @pytest.mark.parametrize(("eps", "mass", "depths"), [
     (0.25, "unit", {3}), (0.6, "diagonal", {1, 2, 3}), (0.6, "dense", {1, 2, 3}),
     (1.2, "unit", {1, 2})])
-def test_the_twin_is_reversible_on_an_orbit(eps, mass, depths):
-    points = orbit(eps, MASSES[mass])
+def test_the_twin_is_reversible_on_an_orbit(eps, mass, depths, monkeypatch):
+    points, asked = orbit(eps, MASSES[mass]), []
+    monkeypatch.setitem(TWIN.nuts_step.__globals__, "leapfrog",
+                        lambda *given: asked.append(given) or TWIN.leapfrog(*given))
 
     def step(point, rng):
         # z such that the momentum is the point's: p = D^-1 z or L^-T z
         sd = MASSES[mass]
         rng.standard_normal = lambda size: (
             sd.factor.T @ point.p if mass == "dense" else point.p * np.sqrt(sd.variances))
+        asked.clear()
         found = TWIN.nuts_step(point.state, MIXTURE, eps, sd, rng, 3)
-        assert found.gradients >= 2**found.depth - 1
+        assert found.gradients == len(asked) >= 2**found.depth - 1
         return found.state.q, found.depth
 
     P, seen = probabilities(points, step)
@@ -222,16 +225,27 @@ def test_windows_double_and_the_last_one_is_stretched(warm_up, ends):
     assert twin.window_ends(warm_up).tolist() == ends
 
 
-def test_what_the_data_were_drawn_from_has_every_rank_among_the_draws_as_often():
-    # simulation-based calibration of the whole call, its warm-up and a dense mass included, by
-    # q ~ N(0, I) and y ~ N(A q, I / 4)
-    rng, ranks = np.random.default_rng(4), []
-    A = np.array([[1.0, 0.5, 0.0], [0.3, -1.0, 2.0]])
+def of_logistic(rng):
+    """Draw q from the prior and classes given it; return q and a chain of the posterior."""
+    q = rng.standard_normal(2) / np.sqrt(LOGISTIC.precision)
+    y = (rng.random(6) < 1 / (1 + np.exp(-LOGISTIC.X @ q))).astype(float)
+    return q, twin.nuts(np.zeros(2), LOGISTIC._replace(y=y), 190, rng, 200)
+
+
+def of_normal(rng):
+    """Draw q from N(0, I) and y from N(A q, I / 4); return q and a chain with a dense mass."""
+    q, A = rng.standard_normal(3), np.array([[1.0, 0.5, 0.0], [0.3, -1.0, 2.0]])
     precision = np.eye(3) + 4 * A.T @ A
+    mean = np.linalg.solve(precision, 4 * A.T @ (A @ q + rng.standard_normal(2) / 2))
+    return q, twin.nuts(np.zeros(3), Gaussian(mean, precision), 190, rng, 200, "dense")
+
+
+@pytest.mark.parametrize("replicate", [of_logistic, of_normal])
+def test_what_the_data_were_drawn_from_has_every_rank_among_the_draws_as_often(replicate):
+    # simulation-based calibration of the whole call, its warm-up included
+    rng, ranks = np.random.default_rng(4), []
     for _ in range(400):
-        q = rng.standard_normal(3)
-        mean = np.linalg.solve(precision, 4 * A.T @ (A @ q + rng.standard_normal(2) / 2))
-        chain = twin.nuts(np.zeros(3), Gaussian(mean, precision), 190, rng, 200, "dense")
+        q, chain = replicate(rng)
         ranks.append((chain.samples[9::10] < q).sum(axis=0))  # 0 to 19
     for each in np.transpose(ranks):
         counts = np.bincount(each // 2, minlength=10)  # 40 in each of ten
