@@ -1,5 +1,4 @@
-"""reproduce/paquet/problem.py: the settings are those of the paper, the problem is the one they
-describe."""
+"""reproduce/paquet/problem.py: settings are the paper's, and the problem is as they describe it."""
 
 import math
 import re
@@ -23,18 +22,10 @@ the number of fixed point iterations is pre-set to, say, f_max = 5"""
 DIGITS = digits_3v5().name
 
 
-def printed(line, name):
-    """Return the number that the line of TEXT with these words gives for a name."""
-    (found,) = [text for text in TEXT.splitlines() if line in text]
-    return float(re.search(rf"\b{name} = (?:exp\()?([\d.]*\d)", found)[1])
-
-
 def test_settings_are_those_of_the_text():
-    assert printed("length scale", "l") == LOG_LENGTH
-    assert printed("amplitude", "sigma") == LOG_AMPLITUDE
-    assert KERNELS["HMC"] == (printed("Plot (g)", "eps"), printed("A HMC", "l_max"))
-    assert KERNELS["RMHMC"] == (printed("a RMHMC", "eps"), printed("a RMHMC", "l_max"),
-                                printed("fixed point", "f_max"))
+    HMC, RMHMC = KERNELS["HMC"], KERNELS["RMHMC"]
+    assert [float(found) for found in re.findall(r" = (?:exp\()?([\d.]*\d)", TEXT)] == [
+        LOG_LENGTH, LOG_AMPLITUDE, HMC.l_max, HMC.eps, RMHMC.eps, RMHMC.l_max, RMHMC.f_max]
 
 
 def test_covariance_is_that_of_the_paper():
@@ -56,9 +47,9 @@ def test_fewer_cases_are_evenly_spaced_and_anneal_from_q_or_from_the_prior():
         K, y, q = problem(DIGITS, N)
         np.testing.assert_array_equal(K, whole[np.ix_(kept, kept)])
         np.testing.assert_array_equal(y, labels[kept])
-        for from_q in (True, False):
+        for from_q, tau in ((True, q.tau), (False, np.zeros(N))):
             model = anneal(DIGITS, N, from_q)
-            np.testing.assert_array_equal(model.tau, q.tau if from_q else np.zeros(N))
+            np.testing.assert_array_equal(model.tau, tau)
             np.testing.assert_array_equal(model.K, K)
             np.testing.assert_array_equal(model.y, y)
 
