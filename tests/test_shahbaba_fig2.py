@@ -11,6 +11,7 @@ from reproduce import shahbaba_fig3, shahbaba_fig4
 from reproduce.harness.files import Data
 from reproduce.harness.run import Settings
 
+
 def made_up():
     return fig2.Result(fig2.cases(Settings(seed=1)), np.array([0.5, 1.0, -2.0]), 10, 40)
 

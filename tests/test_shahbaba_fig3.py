@@ -10,6 +10,7 @@ from reproduce.harness.run import Settings
 from reproduce.shahbaba.datasets import illustrative
 from reproduce.shahbaba.illustration import SLOPES, fit_cases
 
+
 def made_up():
     """Return a result of which every claim is true: 400 data sets of each slope."""
     one = fig3.Approximation(gradient=1e-9, second=1e-7, off=0.9, rest=0.24, curvature=0.9)

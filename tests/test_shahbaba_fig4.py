@@ -92,29 +92,24 @@ def test_the_quantities_of_a_data_set_by_another_route():
     def information(some):
         return (X[some].T * w[some]) @ X[some]
 
-    J_0 = information(near[:30]) + np.eye(3) / 25
-    J = J_0 + information(near[30:])
+    J_0, J_1 = information(near[:30]) + np.eye(3) / 25, information(near[30:])
+    J = J_0 + J_1
     assert found.share == pytest.approx(np.trace(np.linalg.inv(J) @ J_0) / 3, rel=1e-9)
-    assert found.curvature == pytest.approx(
-        np.linalg.norm(information(near[30:]), 2) / np.linalg.norm(J, 2), rel=1e-9)
+    assert found.curvature == pytest.approx(np.linalg.norm(J_1, 2) / np.linalg.norm(J, 2), rel=1e-9)
 
-    def dU(direction, t, some, prior):
-        steps = t / np.sqrt(direction @ J @ direction)
+    def dU(direction, some, prior):
         out = []
-        for step in steps:
-            at = q + step * direction
+        for t in np.linspace(-2, 2, 41):
+            at = q + t / np.sqrt(direction @ J @ direction) * direction
             pull = X[some].T @ (1 / (1 + np.exp(-X[some] @ at)) - cases.y[some])
             out.append(direction @ (pull + prior * at / 25))
         return np.array(out)
 
-    t, every = np.linspace(-2, 2, 41), np.arange(100)
-    along, across = np.array([0, *q[1:]]) / norm, np.array([0, -q[2], q[1]]) / norm
-    for key, direction in (("along", along), ("across", across)):
-        slow, whole = dU(direction, t, near[30:], 0), dU(direction, t, every, 1)
-        assert getattr(found, key) == pytest.approx(np.ptp(slow) / np.ptp(whole), rel=1e-9)
-    beta_1 = np.array([0.0, 1.0, 0.0])
-    slow, whole = dU(beta_1, t, near[30:], 0), dU(beta_1, t, every, 1)
-    assert found.left == pytest.approx(np.sum(slow**2) / np.sum(whole**2), rel=1e-9)
+    for key, direction, of in (("along", np.array([0, *q[1:]]) / norm, np.ptp),
+                               ("across", np.array([0, -q[2], q[1]]) / norm, np.ptp),
+                               ("left", np.array([0.0, 1.0, 0.0]), lambda d: np.sum(d**2))):
+        slow, whole = dU(direction, near[30:], 0), dU(direction, near, 1)
+        assert getattr(found, key) == pytest.approx(of(slow) / of(whole), rel=1e-9)
 
 
 def test_what_the_parts_leave_of_a_sum_is_relative_to_the_first(monkeypatch):

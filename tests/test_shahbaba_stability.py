@@ -74,15 +74,13 @@ def test_one_quantity_moved_and_no_other_claim_differs():
 
 def test_rates_medians_and_growth_by_hand():
     rate = stability.acceptance(np.array([np.inf, np.nan, -1.0, 0.0, np.log(2)]))
-    p = [0, 0, 1, 1, 0.5]
-    assert rate == pytest.approx((0.5, np.std(p, ddof=1) / 5**0.5))
+    assert rate == pytest.approx((0.5, np.std([0, 0, 1, 1, 0.5], ddof=1) / 5**0.5))
     assert stability.acceptance(np.array([-np.inf, 1.0])).value == np.exp(-1) / 2
     # 16 numbers: the ranks 8 - 2 and 8 + 2, counted from 0; it is of what they are without signs
     x = np.exp(np.arange(16.0))
     assert stability.log_median(x[::-1] * np.tile([1, -1], 8)) == pytest.approx((7.5, 2.0))
     # where they are not even: (100 - 36) / 2
-    x = np.exp(np.arange(16.0) ** 2)
-    assert stability.log_median(x) == pytest.approx((56.5, 32.0))
+    assert stability.log_median(np.exp(np.arange(16.0) ** 2)) == pytest.approx((56.5, 32.0))
     theory = {"steps": [1.0, 2.0, 3.0], "draws": [[0.0, 0.0, 0.2], [0.9, 0.2, 0.2],
                                                   [0.0, 0.3, 0.0]]}
     assert stability.first_growth(theory) == 2.0
@@ -119,13 +117,11 @@ def test_trajectories_and_linear_theory_are_at_draws_of_the_posterior(small, mon
             assert found[k] == float(f"{one.energy_error[0]:.6g}")
     monkeypatch.setitem(stability.RANGES, "HMC", (1.0, 3.0))  # about the limit of this problem
     found = stability.linear_theory("HMC", 3, 2, 5, 3)
-    assert found["steps"].tolist() == [1.0, 2.0, 3.0]
-    assert len({curve[-1] for curve in (*found["draws"], found["mode"])}) == 3
-    places = [*stability.starts(5, 3)[:2], small[1].q_hat]
-    for curve, q in zip([*found["draws"], found["mode"]], places, strict=True):
-        for eps, value in zip(found["steps"], curve, strict=True):
-            wanted = stability.growth("HMC", eps, stability.hessians_at(q))
-            assert value == stability.six_digits(wanted)
+    curves = [*found["draws"], found["mode"]]
+    assert found["steps"].tolist() == [1.0, 2.0, 3.0] and len({each[-1] for each in curves}) == 3
+    for curve, q in zip(curves, [*stability.starts(5, 3)[:2], small[1].q_hat], strict=True):
+        assert curve == [stability.six_digits(stability.growth(
+            "HMC", eps, stability.hessians_at(q))) for eps in found["steps"]]
 
 
 def test_hessians_are_of_the_whole_and_its_parts_and_growth_is_over_a_trajectory(small):
