@@ -1,4 +1,4 @@
-"""reproduce/paquet_fig2.py: settings, estimators by hand, and what each claim is about."""
+"""reproduce/paquet_fig2.py: settings and problem, estimators by hand, and what claims are about."""
 
 import math
 import re
@@ -9,13 +9,25 @@ import pytest
 
 from judging import check_moves, put
 from reproduce import paquet_fig2 as script
+from reproduce.beyond import paquet_fixed_point, paquet_rivals
 from reproduce.harness.claims import Measured
+from reproduce.harness.run import Settings
+from reproduce.paquet.digits import digits_3v5
+from reproduce.paquet.problem import KERNELS, LOG_AMPLITUDE, LOG_LENGTH, anneal, problem
 
-# The caption of Figure 2, and what Section 5 says of the kernels
+# The caption of Figure 2
 CAPTION = """
 (a) AISq-RMHMC using B = 12; (b) AISq-RMHMC using B = 120; (c) AISq-RMHMC using B = 240;
 (d) AIS-RMHMC using B = 1200; (e) AISq-RMHMC using B = 540; (f) AIS-RMHMC using B = 2000;
 (g) AISq-HMC using B = 400"""
+# Section 5, and the inputs of Algorithm 1
+TEXT = """
+a length scale l = exp(4.85) and amplitude parameter sigma = exp(5.1)
+A HMC transition kernel with l_max = 200 leapfrog steps is used
+Plot (g) used a step size eps = 0.02 per proposal
+anneals from q(x) using a RMHMC kernel (eps = 0.1, l_max = 10)
+the number of fixed point iterations is pre-set to, say, f_max = 5"""
+DIGITS = digits_3v5().name
 
 
 def test_panels_and_settings_are_those_of_the_paper():
@@ -26,10 +38,46 @@ def test_panels_and_settings_are_those_of_the_paper():
     assert script.TEMPERATURES["paper"] == script.B
     starred = {p: label for p, label in script.LABELS.items() if "*" in label}
     assert starred == {p: f"({p}*)" for p, method, _ in printed if method.startswith("AISq")}
-    # test_paquet_problem.py holds the shared ones against the text of the paper
     said = [float(number) for number in re.findall(r" = (\d+(?:\.\d+)?)", script.__doc__)]
-    assert said == [script.LOG_LENGTH, script.LOG_AMPLITUDE, *script.KERNELS["RMHMC"],
-                    *script.KERNELS["HMC"]]
+    assert said == [LOG_LENGTH, LOG_AMPLITUDE, *KERNELS["RMHMC"], *KERNELS["HMC"]]
+
+
+def test_settings_are_those_of_the_text():
+    HMC, RMHMC = KERNELS["HMC"], KERNELS["RMHMC"]
+    assert [float(found) for found in re.findall(r" = (?:exp\()?([\d.]*\d)", TEXT)] == [
+        LOG_LENGTH, LOG_AMPLITUDE, HMC.l_max, HMC.eps, RMHMC.eps, RMHMC.l_max, RMHMC.f_max]
+
+
+def test_covariance_is_that_of_the_paper():
+    K, y, _ = problem(DIGITS)
+    X, labels = digits_3v5()[1:3]
+    np.testing.assert_array_equal(y, labels)
+    assert K.shape == (365, 365)
+    for m, n in ((0, 0), (3, 17), (10, 300)):
+        distance = sum((a - b) ** 2 for a, b in zip(X[m], X[n], strict=True))
+        # distances of 64 pixels from |x|^2 + |x'|^2 - 2 x'x, over 2 l^2 = 32000
+        assert K[m, n] == pytest.approx(
+            math.exp(2 * 5.1) * math.exp(-distance / 2 / math.exp(2 * 4.85)), rel=1e-12)
+
+
+def test_fewer_cases_are_evenly_spaced_and_anneal_from_q_or_from_the_prior():
+    whole, labels, _ = problem(DIGITS)
+    for kept in ([0], [0, 364], [0, 182, 364], [0, 91, 182, 273, 364]):
+        N = len(kept)
+        K, y, q = problem(DIGITS, N)
+        np.testing.assert_array_equal(K, whole[np.ix_(kept, kept)])
+        np.testing.assert_array_equal(y, labels[kept])
+        for from_q, tau in ((True, q.tau), (False, np.zeros(N))):
+            model = anneal(DIGITS, N, from_q)
+            np.testing.assert_array_equal(model.tau, tau)
+            np.testing.assert_array_equal(model.K, K)
+            np.testing.assert_array_equal(model.y, y)
+
+
+@pytest.mark.parametrize("study", [script, paquet_fixed_point, paquet_rivals])
+def test_the_digits_are_looked_for_where_the_reader_says(monkeypatch, study):
+    monkeypatch.setattr(study, "usps_3v5", lambda folder: ("digits of", folder))
+    assert study.cases(Settings(data="here")) == ("digits of", "here")
 
 
 CHAIN = SimpleNamespace(log_weights=np.array([-3.0]), divergences=np.array([2]),
@@ -46,7 +94,7 @@ def test_a_run_starts_where_its_method_says_and_uses_its_kernel(monkeypatch):
 
     monkeypatch.setattr(script, "ais", ais)
     for method in script.METHODS.values():  # the chain's numbers by hand
-        assert script.one_run("optical digits 3 vs 5", 8, method, 5, 1e-3, 0) == {
+        assert script.one_run(DIGITS, 8, method, 5, 1e-3, 0) == {
             "log_weight": -3.0, "accepted": 0.75, "divergences": 2, "energy_error": 1.0}
     # q has site precisions, the prior has none
     assert seen == [("AISq" in m, 6, 1e-3, m.split("-")[1], 1) for m in script.METHODS.values()]

@@ -265,7 +265,7 @@ def test_where_there_are_365_digits_the_ladder_ends_there(note, sizes):
 
 
 GRID = [(100, a, b) for a in (2.85, 4.85) for b in (1.1, 7.1)]
-KEYS = [script.PAPER, *GRID]
+KEYS, HARD = [script.PAPER, *GRID], (100, 4.85, 5.1)
 WORTH = {"AISq-RMHMC": 100.0}  # seconds; of all others 1
 
 
@@ -275,47 +275,40 @@ def row(method, **other):
                Measured(WORTH.get(method, 1.0), 0.01), 0.5)._replace(**other)
 
 
-def made_up(rows=(), **other):
+def made_up(rows=(), keys=KEYS, **other):
     """Return a result with which all claims agree; `rows` and `other` are changed in it."""
+    hard = {(HARD, m, 1): row(m, seconds=Measured(1e6 * WORTH.get(m, 1.0), 1.0))
+            for m in evidence.METHODS if HARD in keys}
     result = script.Result(
-        keys=KEYS, truth=dict.fromkeys(KEYS, Measured(-9.0, 0.01)), data="digits",
-        rows={(key, m, 1): row(m) for key in KEYS for m in evidence.METHODS} | dict(rows),
-        EP={key: (Measured(-0.2 if key[2] == 7.1 else -0.05, 0.01),) * 2 for key in KEYS},
-        k=dict.fromkeys(KEYS, Measured(0.9, 0.02)), last_step=dict.fromkeys(KEYS, 0.4),
-        setup={key: dict(q=1.0, prior=1.0, tilt=1.0) for key in KEYS})
+        keys=keys, truth=dict.fromkeys(keys, Measured(-9.0, 0.01)), data="digits",
+        rows={(key, m, 1): row(m) for key in keys for m in evidence.METHODS} | hard | dict(rows),
+        EP={key: (Measured({7.1: -0.2}.get(key[2], -0.5 if key == HARD else -0.05), 0.01),) * 2
+            for key in keys},
+        k=dict.fromkeys(keys, Measured(0.9, 0.02)), last_step=dict.fromkeys(keys, 0.4),
+        setup={key: dict(q=1.0, prior=1.0, tilt=1.0) for key in keys})
     return result._replace(**{name: getattr(result, name) | values
                               for name, values in other.items()})
 
 
-HARD = (100, 4.85, 5.1)
 HARDEST = "log(difficulty at (4.85, 5.1) / the largest elsewhere on the grid)"
 
 
-def judged(**other):
-    """Return the verdicts of made_up() with one problem more, the hardest."""
-    result = made_up(**other)
-    hard = {(HARD, m, 1): row(m, seconds=Measured(1e6 * WORTH.get(m, 1.0), 1.0))
-            for m in evidence.METHODS}
-    return verdicts(script, result._replace(
-        keys=[*KEYS, HARD], rows=hard | result.rows,
-        EP={HARD: (Measured(-0.5, 0.01),) * 2} | result.EP,
-        k={HARD: Measured(0.9, 0.02)} | result.k))
-
-
 def changed(**other):
-    return {what: found for what, found in judged(**other).items() if found != "agrees"}
+    """Return what does not agree, and its verdict, with one problem more, the hardest."""
+    found = verdicts(script, made_up(keys=[*KEYS, HARD], **other))
+    return {what: verdict for what, verdict in found.items() if verdict != "agrees"}
 
 
-EASY = {"AISq-RMHMC": row("AISq-RMHMC", seconds=Measured(1.0, 0.01)),
-        "bridge": row("bridge", seconds=Measured(0.01, 1e-4))}
+EASY = {(HARD, m, 1): row(m, seconds=Measured(seconds, 0.01 * seconds))
+        for m, seconds in (("AISq-RMHMC", 1.0), ("bridge", 0.01))}
+NEAR = {HARD: (Measured(-0.1, 0.01),) * 2}
 
 
 @pytest.mark.parametrize(("other", "found"), [
-    ({"EP": {HARD: (Measured(-0.1, 0.01),) * 2}}, "not specified"),
-    *[({"rows": {(HARD, m, 1): easy}}, "not specified") for m, easy in EASY.items()],
-    ({"rows": {(GRID[0], "AISq-RMHMC", 1): row("", spread=1.5)}}, "not specified"),  # broken there
-    ({"EP": {HARD: (Measured(-0.1, 0.01),) * 2},
-      "rows": {(HARD, m, 1): easy for m, easy in EASY.items()}}, "every setting differs")])
+    *[(other, "not specified") for other in (
+        {"EP": NEAR}, *({"rows": {key: easy}} for key, easy in EASY.items()),
+        {"rows": {(GRID[0], "AISq-RMHMC", 1): row("", spread=1.5)}})],  # broken there
+    ({"EP": NEAR, "rows": EASY}, "every setting differs")])
 def test_the_hardest_setting_is_so_in_every_sense(other, found):
     assert changed(**other)[HARDEST] == found
 
@@ -344,26 +337,24 @@ def test_a_bridge_of_another_size_has_draws_of_its_own_and_fewer(budget, monkeyp
 AT = "the paper's problem"
 
 
-@pytest.mark.parametrize(("other", "what"), [
+@pytest.mark.parametrize(("changes", "what"), [
     ({"k": {script.PAPER: Measured(0.5, 0.02)}}, []),  # nothing predicts it: no claim
     ({"EP": {key: (Measured(-0.01, 0.001),) * 2 for key in GRID if key[2] == 7.1}},
      ["|EP error|, largest sigma - least"]),
-    ({"rows": {(GRID[0], "bridge", 1): row("bridge", z=-5.0)}}, ["bridge: largest |z|, adjusted"]),
-    ({"rows": {(GRID[0], "AISq-ellipse", 1): row("", z=5.0)}},
-     ["AISq-ellipse: largest |z|, adjusted"]),
-    ({"rows": {(GRID[0], "AISq-ellipse", 1): row("", z=5.0, spread=1.5)}}, []),  # not to be trusted
-    ({"rows": {(GRID[0], "tilting", 1): row("", z=5.0)}}, []),
-    ({"rows": {(script.PAPER, "bridge", 1): row("", own=Measured(0.05, 0.001))}},
-     [f"bridge: error / own standard error, {AT}"]),
-    ({"rows": {(GRID[0], "bridge", 1): row("", own=Measured(0.9, 0.01))}},
-     ["bridge: largest own standard error"]),
+    *[({"rows": {(key, method, 1): row("", **other)}}, what) for key, method, other, what in (
+        (GRID[0], "bridge", {"z": -5.0}, ["bridge: largest |z|, adjusted"]),
+        (GRID[0], "AISq-ellipse", {"z": 5.0}, ["AISq-ellipse: largest |z|, adjusted"]),
+        (GRID[0], "AISq-ellipse", {"z": 5.0, "spread": 1.5}, []),  # not to be trusted
+        (GRID[0], "tilting", {"z": 5.0}, []),
+        (script.PAPER, "bridge", {"own": Measured(0.05, 0.001)},
+         [f"bridge: error / own standard error, {AT}"]),
+        (GRID[0], "bridge", {"own": Measured(0.9, 0.01)}, ["bridge: largest own standard error"]),
+        (script.PAPER, "bridge", {"seconds": Measured(1e4, 1.0)},
+         [f"log(cost of AISq-RMHMC / bridge), {AT}"]))],
     ({"rows": {(GRID[0], m, 1): row("", seconds=Measured(1e4, 1.0)) for m in evidence.METHODS
-               if m != "AISq-RMHMC"}}, ["log(cost of AISq-RMHMC / best other), least"]),
-    ({"rows": {(script.PAPER, "bridge", 1): row("", seconds=Measured(1e4, 1.0))}},
-     [f"log(cost of AISq-RMHMC / bridge), {AT}"]),
-])
-def test_a_quantity_that_is_moved_moves_its_own_claim(other, what):
-    moved = changed(**other)
+               if m != "AISq-RMHMC"}}, ["log(cost of AISq-RMHMC / best other), least"])])
+def test_a_quantity_that_is_moved_moves_its_own_claim(changes, what):
+    moved = changed(**changes)
     if "bridge: largest" in str(what):  # no longer to be used there, which is harder than anything
         assert moved.pop(HARDEST) == "not specified"
     assert moved == dict.fromkeys(what, "differs")

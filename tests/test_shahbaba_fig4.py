@@ -32,24 +32,29 @@ def made_up():
         for slope in SLOPES}, (0.9, 0.1))
 
 
-def measured(slope, key, value):
-    """Make a function that gives the values of a slope another start: one value, or a vector."""
-    def change(result):
-        values = getattr(result.slopes[slope], key).copy()
-        values[: np.size(value)] = value
-        return replaced(result, ["slopes", slope, key], values)
+def measured(slope, **starts):
+    """Make a function that gives the first data sets of a slope these values."""
+    return lambda result: replaced(result, ["slopes", slope], result.slopes[slope]._replace(**{
+        key: np.append(start, getattr(result.slopes[slope], key)[len(start):])
+        for key, start in starts.items()}))
 
-    return change
+
+def check_classes(lines, cases):
+    """Assert that lines show the classes as Figure 2 does: "white circles and black squares"."""
+    for line, label, marker, colour in zip(lines, (0, 1), "os", ("white", "black"), strict=True):
+        np.testing.assert_array_equal(line.get_xydata(), cases.X[cases.y == label])
+        assert (line.get_label(), line.get_marker(), line.get_mfc()) == (
+            f"$y$ = {label}", marker, colour)
 
 
 MOVED = {
     # one data set of 400
-    **{f"{key}, slope {slope}": (measured(slope, key, value), [what])
+    **{f"{key}, slope {slope}": (measured(slope, **{key: [value]}), [what])
        for slope in SLOPES for key, value, what in (
            ("distance", -0.01, DISTANCE), ("off", -0.01, OFF), ("weight", -0.01, WEIGHT),
            ("sum", 2e-12, SUM), ("prior", 1e-9, PRIOR))},
     # the least favourable slope counts; a mean of 0.27 is below 0.3 by 10 standard errors
-    **{f"share of {0.5 - by}, slope {slope}": (measured(slope, "share", SHARES - by),
+    **{f"share of {0.5 - by}, slope {slope}": (measured(slope, share=SHARES - by),
                                                [SHARE] * (by > 0.2))
        for slope in SLOPES for by in (0.23, 0.17)},
     "half": (put("simulated", (0.45, 0.1)), [MOST]), "fast": (put("simulated", (0.9, 1.1)), [SLOW]),
@@ -66,7 +71,7 @@ def test_one_quantity_moved_and_no_other_claim_differs():
 
 @pytest.mark.parametrize("slope", SLOPES)
 def test_what_depends_on_the_slope_is_not_specified(slope):
-    found = verdicts(fig4, measured(slope, "left", [0.6] * 250)(made_up()))
+    found = verdicts(fig4, measured(slope, left=[0.6] * 250)(made_up()))
     assert found.pop(LEFT) == "not specified"
     assert set(found.values()) == {"agrees"}
 
@@ -133,11 +138,7 @@ def test_the_region_of_R_0_and_the_derivatives_are_in_their_places():
     # the widest is between the last case of R_0 and the first that is not, but for rounding
     assert eta[inside].max() < found[0].max() < eta[~inside].min()
     assert found[1].max() < 1e-9  # P(y = 1) = 1/2
-    for dots, label in zip(first.lines[:2], (0, 1), strict=True):
-        np.testing.assert_array_equal(dots.get_xydata(), cases.X[cases.y == label])
-        # as in Figure 2: white circles are class 0, black squares class 1
-        assert (dots.get_label(), dots.get_marker(), dots.get_markerfacecolor()) == (
-            f"$y$ = {label}", "os"[label], ("white", "black")[label])
+    check_classes(first.lines[:2], cases)
     for ax, j in zip(others, (1, 2, 0), strict=True):
         assert ax.get_xlabel() == ("$\\alpha$", "$\\beta_1$", "$\\beta_2$")[j]
         *curves, mode = ax.lines
