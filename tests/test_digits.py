@@ -62,6 +62,7 @@ def test_the_generator_passes_the_check_of_its_authors_and_counts_are_the_papers
     (usps_3v5, slice(0, HALF)), (usps_3v5_test, slice(HALF, None))])
 def test_the_recipe_shuffles_then_smooths_then_takes_threes_and_fives(
         place, original, function, half):
+    function(place).X[:] = np.nan  # a caller who changes his arrays changes nobody else's
     found = function(place)
     cases = original[1][order()][half]
     wanted = np.vstack([cases[cases[:, 0] == 3], cases[cases[:, 0] == 5]])
@@ -73,11 +74,6 @@ def test_the_recipe_shuffles_then_smooths_then_takes_threes_and_fives(
     np.testing.assert_array_equal(found.y, np.where(wanted[:, 0] == 3, 1.0, -1.0))
     assert found.X.dtype == found.y.dtype == np.float64
     assert found.X.flags.c_contiguous and found.note == ""
-
-
-def test_a_caller_who_changes_his_arrays_changes_nobody_elses(place):
-    usps_3v5(place).X[:] = np.nan
-    assert np.isfinite(usps_3v5(place).X).all()
 
 
 @pytest.mark.parametrize(("name", "other", "said"), [

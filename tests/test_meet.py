@@ -275,19 +275,16 @@ def test_samplers_draw_their_steps_and_are_counted(monkeypatch):
     # K's own factor and those of the slices' densities beside RMHMC's
     assert (found.work, found.rate, found.divergences, found.theta.shape) == (
         n * (1 + 9 + 6), 1.0, n, (n, 1))
-    asked = []
-
-    def recorded(*given, **named):
-        asked.append((given, named))
-        return SimpleNamespace(phi=0, theta=0, accepted=np.ones(1), divergences=0,
-                               counts=SimpleNamespace(gradient_theta=10, factor_theta=6,
-                                                      gradient_phi=4))
+    asked, made = [], SimpleNamespace(
+        phi=0, theta=0, accepted=np.ones(1), divergences=0, counts=SimpleNamespace(
+            gradient_theta=10, factor_theta=6, gradient_phi=4))
 
     # eps of both blocks, steps of both; and those of SSHMC.  A metric of p = 3 is p / 2 passes
     for name, run, setting, wanted, work in (
             ("rmhmc_within_gibbs", meeting.run_rmhmc, [0.5, 2], (0.5, 0.5, 2, 2), 2.5 * 16),
             ("sshmc", meeting.run_sshmc, [0.8, 3, 0.2, 4], (0.8, 0.2, 4), 10 + 8 / 2)):
-        monkeypatch.setattr(meeting, name, recorded)
+        monkeypatch.setattr(meeting, name, lambda *given, **named: asked.append((given, named))
+                            or made)
         found = run(LOGISTIC, two_cases(), np.zeros(3), PHI, setting, 7, None)
         given, named = asked.pop()
         assert given[3:][: len(wanted) + 1] == (*wanted, 7)
@@ -371,14 +368,14 @@ def test_the_burn_in_is_dropped_of_theta_and_phi(monkeypatch):
 
 def test_every_row_is_on_its_own_data(monkeypatch):
     monkeypatch.setattr(script.rows, "run_rows", lambda *given: given)
-    _, _, runs, settings, arguments, nuts, *_ = script.run(SimpleNamespace(budget="paper"), None)
-    assert set(runs) == {(name, m) for name, methods in METHODS.items() for m in methods}
-    assert all(arguments(key) == {"name": key[0], "data": {DIGITS: 100, LOGISTIC: "CTG"}[key[0]]}
-               for key in runs)
-    assert settings is SETTINGS and nuts == {"deepest": 10}
-    *_, arguments, _, _, _, _ = script.run(SimpleNamespace(budget="smoke"), StandIn("UCI's place"))
-    assert {key[0]: arguments(key)["data"] for key in runs} == {DIGITS: 20,
-                                                                LOGISTIC: f"{STAND_IN}1"}
+    for budget, cases, data, deepest in (
+            ("paper", None, {DIGITS: 100, LOGISTIC: "CTG"}, 10),
+            ("smoke", StandIn("UCI's place"), {DIGITS: 20, LOGISTIC: f"{STAND_IN}1"}, 3)):
+        _, _, runs, settings, arguments, nuts, *_ = script.run(
+            SimpleNamespace(budget=budget), cases)
+        assert set(runs) == {(name, m) for name, methods in METHODS.items() for m in methods}
+        assert all(arguments(key) == {"name": key[0], "data": data[key[0]]} for key in runs)
+        assert settings is SETTINGS and nuts == {"deepest": deepest}
     assert pick("ab", [{"ess": 60.0, "efficiency": x} for x in (1.0, 2.0)]) == "b"
 
 

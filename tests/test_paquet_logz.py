@@ -53,12 +53,9 @@ def test_every_method_has_its_start_its_ladder_and_its_kernel(monkeypatch):
         "AIS-HMC": (False, [0.0, 1e-6], 7, (0.2, 200), 9),
         "IS from q": (True, [0.0, 1.0], 2, (1e-3, 1), 9)}
     assert script.HMC_EPS[767] == 0.02  # the paper's
-
-
-@pytest.mark.parametrize("N", [1, 2, 3, 8, 40])
-def test_steps_of_hmc_are_stable_in_q(N):
-    # leapfrog is stable below 2 deviations in the direction in which q is narrowest
-    assert script.HMC_EPS[N] < 2 * np.linalg.eigvalsh(problem(DIGITS, N)[2].Sigma)[0] ** 0.5
+    for N in (1, 2, 3, 8, 40):
+        # leapfrog is stable below 2 deviations in the direction in which q is narrowest
+        assert script.HMC_EPS[N] < 2 * np.linalg.eigvalsh(problem(DIGITS, N)[2].Sigma)[0] ** 0.5
 
 
 def test_replicates_and_points_are_put_together_by_hand():
@@ -152,8 +149,8 @@ def test_a_claim_that_rests_on_too_few_runs_cannot_be_told(method, effective, fe
 def test_an_error_counts_the_errors_of_both_unless_the_reference_has_few_runs():
     result = made_up({("tilting", 767): script.Estimate(Measured(-767.05, 0.03), 50.0, 60)})
     result.truth[767] = Measured(-767.0, 0.04)
-    assert script.error(result, "tilting", 767) == pytest.approx((-0.05, 0.05), rel=1e-9)
-    assert script.in_errors(result, "tilting", 767) == pytest.approx((-1.0, 0.0), rel=1e-9)
+    for of, wanted in ((script.error, (-0.05, 0.05)), (script.in_errors, (-1.0, 0.0))):
+        assert of(result, "tilting", 767) == pytest.approx(wanted, rel=1e-9)
     result = made_up({("tilting", 365): script.Estimate(Measured(-365, 0.01), 4.0, 60)})
     assert changed(result) == {"AISq-RMHMC: error / s.e., N = 365": UNMADE}
 
@@ -168,15 +165,13 @@ def test_cells_of_the_table():
     text = script.table(result)
     assert text.startswith("N = 1, 2, 3, 8, 40, 365: digits; N = 767: USPS\n")
     rows = [line.split() for line in text.splitlines() if line]
-    errors, counts = [row for row in rows if row[0] == "AISq-RMHMC"]
-    assert errors[1:3] == ["+0.010(20)", "-0.0066(44)"]  # two digits of the error
-    assert counts[1:3] == ["50.0/60", "19.6/30"]
+    assert [row[1:3] for row in rows if row[0] == "AISq-RMHMC"] == [
+        ["+0.010(20)", "-0.0066(44)"], ["50.0/60", "19.6/30"]]  # two digits of the error; counts
     assert next(row for row in rows if row[0] == "tilting")[1:] == [
         "+0.000(20)", "[+0.000(20)]", "[+0.000(20)]", "+0.000(20)"]
-    of_z, of_se = read_tables(text)[0]
-    for N, truth in result.truth.items():
-        assert of_z[str(N)] == f"{truth.value:.5f}"
-        assert of_se[str(N)] == (f"{truth.se:.5f}" if truth.se else "exact")
+    for head, (value, se) in zip(map(str, SIZES), result.truth.values(), strict=True):
+        assert [row[head] for row in read_tables(text)[0]] == [
+            f"{value:.5f}", f"{se:.5f}" if se else "exact"]
     assert "Divergent transitions in all runs of AIS: 4." in text
     # a bound is of a weight over the mean weight: exp(0), exp(0.5), ...
     assert [row[1:] for row in rows if row[0] == "bound"] == [["1", "1.65", "2.72", "4.48"]]
@@ -189,8 +184,7 @@ def test_each_point_of_the_figure_is_in_its_place():
            ("AISq-RMHMC", 1): script.Estimate(Measured(-1 - 0.2, 0.02), 50.0, 60),
            ("AISq-RMHMC", 767): script.Estimate(Measured(-767, 0.02), 19.6, 30)}
     result = made_up(far)
-    fig = script.figure(result)
-    left, right = fig.axes
+    left, right = script.figure(result).axes
     bars, *approximations = left.containers
     assert [bar.get_height() for bar in bars] == [0.01 * (N > 8) for N in SIZES]
     for k, name in enumerate(script.APPROXIMATIONS):  # one line up to 365, one for USPS
@@ -204,17 +198,15 @@ def test_each_point_of_the_figure_is_in_its_place():
                                    atol=1e-12)  # the standard error of the reference
     own = [line.get_xydata() for line in left.lines if line.get_label() == "s.e. of AISq-RMHMC"]
     np.testing.assert_array_equal(np.vstack(own), [(k, 0.02) for k in range(7)])
-    drawn = {method: [line for line in right.lines if line.get_label() == method]
-             for method in script.METHODS}
     for method in script.METHODS[:-1]:
+        drawn = [line for line in right.lines if line.get_label() == method]
         sizes = [N for N in SIZES if (method, N) in LADDER and (method, N) not in REFERENCES]
-        points = np.vstack([line.get_xydata() for line in drawn[method]])
+        points = np.vstack([line.get_xydata() for line in drawn])
         assert np.round(points[:, 0]).tolist() == [SIZES.index(N) for N in sizes]
-        assert [line.get_markerfacecolor() == "none" for line in drawn[method]] == [
+        assert [line.get_markerfacecolor() == "none" for line in drawn] == [
             (method, N) == ("AISq-RMHMC", 767) for N in sizes]  # of too few runs
-        errors = [script.error(result, method, N) for N in sizes]
-        np.testing.assert_allclose(points[:, 1], [
-            np.clip(error.value / error.se, -6, 6) for error in errors], rtol=1e-12)
+        np.testing.assert_allclose(points[:, 1], [np.clip(np.divide(*script.error(
+            result, method, N)), -6, 6) for N in sizes], rtol=1e-12)
     assert sorted(text.get_text() for text in right.texts) == ["10", "\N{MINUS SIGN}10"]
     for band, patch in zip((4, 2), right.patches, strict=True):
         box = patch.get_extents().transformed(right.transData.inverted())

@@ -131,12 +131,11 @@ def test_hessians_are_of_the_whole_and_its_parts_and_growth_is_over_a_trajectory
     np.testing.assert_allclose(J, J_0 + J_1, rtol=1e-12)  # rounding of 100 terms
     for found, part in ((J, model), (J_0, split.R_0)):
         np.testing.assert_array_equal(found, hessian(q, part))
-    J, J_0, J_1 = stability.hessians_at(small[1].q_hat)
+    at_mode = stability.hessians_at(fit.q_hat)
     for method, eps in (("HMC", 1.0), ("data", 2.0)):
-        block = stability.q_block(method, eps, J, J_0, J_1, small[1], 9)
-        assert stability.exponent(block) > 0.01
-        assert stability.growth(method, eps, (J, J_0, J_1)) == pytest.approx(
-            0.3 / eps * stability.exponent(block), rel=1e-12)
+        each = stability.exponent(stability.q_block(method, eps, *at_mode, fit, 9))
+        assert each > 0.01
+        assert stability.growth(method, eps, at_mode) == pytest.approx(0.3 / eps * each, rel=1e-12)
 
 
 class Recorder(studies.Recorder):
