@@ -88,11 +88,8 @@ CHAIN = SimpleNamespace(log_weights=np.array([-3.0]), divergences=np.array([2]),
 def test_a_run_starts_where_its_method_says_and_uses_its_kernel(monkeypatch):
     seen = []
 
-    def ais(model, betas, kernel, runs, rng):
-        seen.append((model.tau.any(), len(betas), betas[1], type(kernel).__name__, runs))
-        return CHAIN
-
-    monkeypatch.setattr(script, "ais", ais)
+    monkeypatch.setattr(script, "ais", lambda model, betas, kernel, runs, rng: seen.append(
+        (model.tau.any(), len(betas), betas[1], type(kernel).__name__, runs)) or CHAIN)
     for method in script.METHODS.values():  # the chain's numbers by hand
         assert script.one_run(DIGITS, 8, method, 5, 1e-3, 0) == {
             "log_weight": -3.0, "accepted": 0.75, "divergences": 2, "energy_error": 1.0}
@@ -104,7 +101,7 @@ def test_the_clock_measures_every_method_in_each_round(monkeypatch):
     now, calls = [0.0], []
     lasts = {"AISq-RMHMC": 8.0, "AIS-RMHMC": 16.0, "AISq-HMC": 4.0, "AIS-HMC": 2.0}
 
-    def one_run(data_name, cases, method, B, beta_min, seed):
+    def one_run(data_name, cases, method, *_):
         calls.append(method)
         now[0] += lasts[method] + 100 * (len(calls) <= 4)  # the first round compiles
 
@@ -215,9 +212,8 @@ def test_each_point_and_box_of_the_figure_is_in_its_place():
         below = [line for line in ax.lines if line.get_marker() == "v"]
         assert [line.get_xdata()[0] for line in below] == [at["f"], at["-"]]
         assert all(bottom < line.get_ydata()[0] < bottom + 1 for line in below)
-    notes = [text.get_text() for text in left.texts]
-    assert [note.split("\n")[0] for note in notes] == ["1 of 3", "3 of 3"]
-    assert [note[-3:] for note in notes] == ["107", "200"]  # the means
+    assert [(text.get_text().split("\n")[0], text.get_text()[-3:]) for text in left.texts] == [
+        ("1 of 3", "107"), ("3 of 3", "200")]  # the means
     middles = [line for line in left.lines if line.get_linestyle() == "-"
                and line.get_color() in {named[method] for method in script.METHODS.values()}]
     for k, (p, middle) in enumerate(zip("abcdefg", middles, strict=True)):  # all of (-) is below

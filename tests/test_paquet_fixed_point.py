@@ -1,6 +1,7 @@
 """beyond/paquet_fixed_point.py and paquet/trajectories.py: biases and errors by hand, claims."""
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,21 +16,13 @@ DIGITS = digits_3v5().name
 
 
 def test_a_chain_by_hand(monkeypatch):
-    class Chain:
-        samples = np.arange(20.0).reshape(10, 2)
-        accepted = np.arange(10) < 7
-        divergences = 3
-
-    def rmhmc(*arguments):
-        *given, rng, f_max = arguments
-        calls.append((*given, f_max, rng.random()))
-        return Chain
-
-    calls = []
-    monkeypatch.setattr(script, "rmhmc", rmhmc)
+    calls, chain = [], SimpleNamespace(samples=np.arange(20.0).reshape(10, 2), divergences=3,
+                                       accepted=np.arange(10) < 7)
+    monkeypatch.setattr(script, "rmhmc", lambda *of: calls.append((*of[:5], of[6], of[5].random()))
+                        or chain)
     found = script.chains("N = 2", None, 0.2, (1, 5), 10, 4)
     at, rng = paths.posterior("N = 2", None), np.random.default_rng(4)
-    z = (Chain.samples[1:] @ at.weights - at.mean) / at.deviation  # a tenth is left out
+    z = (chain.samples[1:] @ at.weights - at.mean) / at.deviation  # a tenth is left out
     assert found == {"mean": [z.mean()] * 2, "square": [(z**2).mean()] * 2, "divergences": [3, 3],
                      "rejected": pytest.approx([0.3, 0.3], rel=1e-15)}
     start = paths.draw(at, rng)

@@ -39,11 +39,9 @@ def test_every_method_finds_the_evidence_of_three_cases(method):
 def test_every_method_has_its_start_its_ladder_and_its_kernel(monkeypatch):
     seen = {}
 
-    def ais(model, betas, kernel, runs, rng):
-        seen[name] = model.tau.any(), betas.tolist()[:2], len(betas), kernel, runs
-        return SimpleNamespace(log_weights=[-1.0, -2.0], divergences=np.array([2, 0, 5]))
-
-    monkeypatch.setattr(script, "ais", ais)
+    monkeypatch.setattr(script, "ais", lambda model, betas, kernel, runs, rng: seen.update({
+        name: (model.tau.any(), betas.tolist()[:2], len(betas), kernel, runs)})
+        or SimpleNamespace(log_weights=[-1.0, -2.0], divergences=np.array([2, 0, 5])))
     for name in ("AISq-RMHMC", "AISq-HMC", "AIS-HMC", "IS from q"):
         found = script.estimate(name, DIGITS, 40, 6, 9, 0)
         assert found.get("divergences", 7) == 7  # of all runs

@@ -23,8 +23,6 @@ from reproduce.paquet.problem import KERNELS
 
 DIGITS = digits_3v5().name
 THREE = (3, 2.0, 1.0)  # a problem of which Plackett's identity has the evidence in closed form
-
-
 ONE_RUN = {"IS from q": 4000, "bridge": 1000, "AISq-ellipse": 20, "AIS-ellipse": 30,
            "AISq-RMHMC": 8, "AIS-RMHMC": 40, "AISq-HMC": 3, "tilting": 64}
 MANY = {"AISq-ellipse": 150, "AIS-ellipse": 150, "AISq-RMHMC": 25, "AIS-RMHMC": 80, "AISq-HMC": 25}
@@ -55,16 +53,13 @@ def test_many_draws_of_q_at_once_are_what_they_are_one_by_one(monkeypatch):
 def test_every_annealing_has_its_start_its_ladder_and_its_kernel(monkeypatch):
     seen = {}
 
-    def ais(model, betas, kernel, runs, rng):
-        seen[name] = model.q_is_prior, betas[1], len(betas), kernel, runs
-        return SimpleNamespace(log_weights=[0.0])
-
-    def by_ellipses(model, betas, runs, rng):
-        seen[name] = model.q_is_prior, betas[1], len(betas), "ellipse", runs
+    def ais(model, betas, *given):
+        *kernel, runs, _ = given
+        seen[name] = model.q_is_prior, betas[1], len(betas), *(kernel or ["ellipse"]), runs
         return SimpleNamespace(log_weights=[0.0], counts=SimpleNamespace(likelihood=12))
 
     monkeypatch.setattr(evidence, "ais", ais)
-    monkeypatch.setattr(evidence, "ais_elliptical_slice", by_ellipses)
+    monkeypatch.setattr(evidence, "ais_elliptical_slice", ais)
     for name in evidence.METHODS:
         if "AIS" in name:
             found = evidence.one_run(name, DIGITS, THREE, 6, np.random.default_rng(0))
@@ -90,24 +85,17 @@ def test_the_first_temperature_is_harmless_where_the_likelihood_is_a_step():
 def test_a_bridge_is_from_those_draws_and_a_chain_after_its_warm_up(monkeypatch):
     asked, annealed = {}, evidence.model(DIGITS, THREE, True)
 
-    def chain(x0, model, n, rng):
-        asked["n"], asked["x0"] = n, x0
-        return SimpleNamespace(log_likelihood=np.arange(n, dtype=float),
-                               counts=SimpleNamespace(likelihood=3 * n))
-
-    def bridge(at_target, at_proposal):
-        asked["target"], asked["proposal"] = at_target, at_proposal
-        return SimpleNamespace(log_Z=1.0, standard_error=0.5)
-
-    monkeypatch.setattr(evidence, "elliptical_slice", chain)
-    monkeypatch.setattr(evidence, "bridge_sampling", bridge)
+    monkeypatch.setattr(evidence, "elliptical_slice", lambda x0, model, n, rng: asked.update(
+        x0=x0, n=n) or SimpleNamespace(log_likelihood=np.arange(n, dtype=float),
+                                       counts=SimpleNamespace(likelihood=3 * n)))
+    monkeypatch.setattr(evidence, "bridge_sampling", lambda at_target, at_proposal: asked.update(
+        target=at_target, proposal=at_proposal) or SimpleNamespace(log_Z=1.0, standard_error=0.5))
     found = evidence.one_run("bridge", DIGITS, THREE, 1000, np.random.default_rng(3))
     assert (found["log_Z"], found["se"], found["evaluations"]) == (1.0, 0.5, 3.0)
-    assert asked["n"] == 330
-    np.testing.assert_array_equal(asked["x0"], annealed.mu)
-    np.testing.assert_array_equal(asked["target"], np.arange(30.0, 330.0))
     same = evidence.log_ratios_of_q(annealed, 1000, np.random.default_rng(3))
-    np.testing.assert_array_equal(asked["proposal"], same)
+    for name, wanted in {"n": 330, "x0": annealed.mu, "target": np.arange(30.0, 330.0),
+                         "proposal": same}.items():
+        np.testing.assert_array_equal(asked[name], wanted)
 
 
 def test_cases_are_evenly_spaced_and_of_one_half_or_of_both(monkeypatch):
@@ -375,25 +363,21 @@ def test_where_the_others_break_there_is_a_place_for_it():
 
 
 def test_each_point_of_the_figure_is_in_its_place():
-    result = made_up({(script.PAPER, "tilting", 2): row("", error=Measured(0.3, 0.01), spread=2.0),
-                      (GRID[1], "bridge", 1): row("bridge", seconds=Measured(0.5, 0.01)),
-                      **{(GRID[3], m, 1): row(m, z=9.0) for m in evidence.METHODS}})
-    other = (365, *script.PAPER[1:])
-    result.rows.update({(other, m, 1): row(m, seconds=Measured(3.0, 0.1))
-                        for m in evidence.METHODS})
-    result = result._replace(keys=[other, *KEYS])
-    for k, key in enumerate(result.keys):
-        result.k[key] = Measured(0.1 * (k + 1), 0.02)
-    result.EP[script.PAPER] = Measured(-0.2, 0.01), Measured(0.1, 0.01)
-    result.setup[script.PAPER] = dict(q=7.0, prior=1.0, tilt=1.0)
-    result.EP[other] = result.EP[script.PAPER]
-    fig = script.figure(result)
-    left, middle, right = fig.axes
+    P, other = script.PAPER, (365, *script.PAPER[1:])
+    rows = {(P, "tilting", 2): row("", error=Measured(0.3, 0.01), spread=2.0)}
+    for m in evidence.METHODS:
+        rows |= {(GRID[3], m, 1): row(m, z=9.0),
+                 (other, m, 1): row(m, seconds=Measured(3.0, 0.1))}
+    rows[GRID[1], "bridge", 1] = row("bridge", seconds=Measured(0.5, 0.01))
+    result = made_up(rows, [other, *KEYS], setup={P: dict(q=7.0, prior=1.0, tilt=1.0)},
+                     EP=dict.fromkeys([other, P], (Measured(-0.2, 0.01), Measured(0.1, 0.01))),
+                     k={key: Measured(0.2 + 0.1 * k, 0.02) for k, key in enumerate(KEYS)})
+    left, middle, right = script.figure(result).axes
     whole, filled = left.lines[:16:2], left.lines[1:16:2]
     for method, line, dots in zip(evidence.METHODS, whole, filled, strict=True):
         seconds = WORTH.get(method, 1.0)
-        points = [(seconds, 0.2), *[(seconds, 0.3)] * (method == "tilting")]
-        assert line.get_label() == method and line.get_xydata().tolist() == [*map(list, points)]
+        points = [[seconds, 0.2], *[[seconds, 0.3]] * (method == "tilting")]
+        assert line.get_label() == method and line.get_xydata().tolist() == points
         # one run of tilting, whose logs spread by 2, and k = .9 are not to be trusted
         assert dots.get_xydata().tolist() == [[seconds, 0.2]] * (method != "IS from q")
     assert [(line.get_label(), *line.get_xydata()[0]) for line in left.lines[16:]] == [
@@ -405,7 +389,7 @@ def test_each_point_of_the_figure_is_in_its_place():
     how = {line.get_label(): (line.get_color(), line.get_marker()) for line in whole}
     for key, line, text in zip(GRID, right.lines, right.texts, strict=True):
         assert line.get_xydata().tolist() == [[key[2], key[1]]] and text.xy == (key[2], key[1])
-        assert text.get_text() == f"{0.1 * (result.keys.index(key) + 1):.2f}"
+        assert text.get_text() == f"{result.k[key].value:.2f}"
     # the bridge is cheaper than all others; elsewhere it is the first of equals, or all is void
     assert {(line.get_color(), line.get_marker()) for line in right.lines[:3]} == {how["bridge"]}
     assert right.lines[3].get_marker() == "x"
@@ -414,10 +398,10 @@ def test_each_point_of_the_figure_is_in_its_place():
 def test_the_table_shows_what_was_measured():
     here = row("bridge", error=Measured(0.35, 0.01), own=Measured(0.15, 0.01), z=-1.5,
                seconds=Measured(4.0, 0.1), evaluations=2.25, runs=5)
-    result = made_up({(script.PAPER, "bridge", 1): here})
-    result.EP[script.PAPER] = Measured(-0.25, 0.01), Measured(0.125, 0.01)
-    result.setup[script.PAPER] = dict(q=2.0, prior=3.0, tilt=4.0)
-    result.k[script.PAPER], result.last_step[script.PAPER] = Measured(0.75, 0.02), 0.5
+    P = script.PAPER
+    result = made_up({(P, "bridge", 1): here}, EP={P: (Measured(-0.25), Measured(0.125))},
+                     setup={P: dict(q=2.0, prior=3.0, tilt=4.0)}, last_step={P: 0.5},
+                     k={P: Measured(0.75, 0.02)})
     problems, sizes = read_tables(script.table(result))
     # costs: 4 s x 0.35^2 / 0.1^2, and 100 s or 1 s x 0.2^2 / 0.1^2; k = .9 is not to be trusted
     costs = dict.fromkeys(evidence.METHODS, "4") | {
