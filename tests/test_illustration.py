@@ -39,10 +39,9 @@ def test_the_fit_is_the_mode_with_priors_of_standard_deviation_5():
 def test_every_slope_has_its_data_sets_and_a_generator():
     Drawn = namedtuple("Drawn", "x y draw")
 
-    def measure(cases, rng):
-        return Drawn(cases.X[0, 0], cases.y.sum(), rng.random())
-
-    found = illustration.by_slope(measure, SimpleNamespace(budget="smoke", seed=7))
+    found = illustration.by_slope(
+        lambda cases, rng: Drawn(cases.X[0, 0], cases.y.sum(), rng.random()),
+        SimpleNamespace(budget="smoke", seed=7))
     assert list(found) == [2.0, 5.0, 10.0]
     for index, (slope, values) in enumerate(found.items()):
         for k in range(10):

@@ -229,13 +229,10 @@ def test_work_is_in_passes_or_in_factorisations(monkeypatch):
 def test_the_work_of_mapping_is_that_of_all_cases_and_of_the_subset(monkeypatch):
     seen = []
 
-    def made(q, pi, star, *rest, r):
-        seen.append((q.tolist(), pi, star, *rest, r))
-        return SimpleNamespace(samples=np.tile(np.arange(q.size), (9, 1)), accepted=np.ones(9),
-                               counts=SimpleNamespace(density=7, approximations=[20],
-                                                      not_finite=3))
-
-    monkeypatch.setattr(meeting, "discretizing_chain", made)
+    monkeypatch.setattr(meeting, "discretizing_chain", lambda *given, r: seen.append(
+        (given[0].tolist(), *given[1:], r)) or SimpleNamespace(
+            samples=np.tile(np.arange(given[0].size), (9, 1)), accepted=np.ones(9),
+            counts=SimpleNamespace(density=7, approximations=[20], not_finite=3)))
     which = two_cases()
     for all_, weight in ((1, 2.0), (0, 1.0)):
         found = meeting.run_mapping(DIGITS, which, np.zeros(2), PHI, [2.0, all_, 4], 9, None)
@@ -256,19 +253,12 @@ def test_the_work_of_mapping_is_that_of_all_cases_and_of_the_subset(monkeypatch)
 
 def test_samplers_draw_their_steps_and_are_counted(monkeypatch):
     rng, steps, n = np.random.default_rng(1), [], 200
-
-    def rmhmc(q, given, L, step, n, rng):
-        steps.append(step)
-        return SimpleNamespace(samples=q[None], accepted=np.ones(1), divergences=1,
-                               counts=SimpleNamespace(thirds=9))
-
-    def slices(q, model, *rest):
-        assert rest == (0.3, 1, rng)
-        return SimpleNamespace(samples=q[None], counts=SimpleNamespace(density=6))
-
-    monkeypatch.setattr(meeting, "rmhmc", rmhmc)
-    monkeypatch.setattr(meeting, "slice_sampling", slices)
     which = two_cases()._replace(keep=np.array([1]))
+    monkeypatch.setattr(meeting, "rmhmc", lambda q, given, L, step, *_: steps.append(step)
+                        or SimpleNamespace(samples=q[None], accepted=np.ones(1), divergences=1,
+                                           counts=SimpleNamespace(thirds=9)))
+    monkeypatch.setattr(meeting, "slice_sampling", lambda q, model, *rest: {
+        (0.3, 1, rng): SimpleNamespace(samples=q[None], counts=SimpleNamespace(density=6))}[rest])
     found = meeting.run_rmhmc(DIGITS, which, np.zeros(2), PHI, [0.5, 2], n, rng)
     # up to a fifth shorter than the setting, of 200 uniform ones
     assert 0.4 <= min(steps) < 0.41 and 0.49 < max(steps) <= 0.5
@@ -295,12 +285,10 @@ def test_samplers_draw_their_steps_and_are_counted(monkeypatch):
 def test_chains_start_in_the_same_places_for_all_methods(monkeypatch):
     seen = []
 
-    def made(name, which, method, setting, n, burn_in, rng, place):
-        seen.append((rng.random(), place.random()))
-        return np.random.default_rng(5).standard_normal((20, 2)), {
-            "gradients": 2.0, "set_up": 1.0, "rate": 1.0, "divergences": 0}
-
-    monkeypatch.setattr(meeting, "one_chain", made)
+    monkeypatch.setattr(meeting, "one_chain", lambda *given: seen.append(
+        [rng.random() for rng in given[-2:]]) or (
+            np.random.default_rng(5).standard_normal((20, 2)),
+            {"gradients": 2.0, "set_up": 1.0, "rate": 1.0, "divergences": 0}))
     for method, seed in ((SSHMC, [3, 1]), (RMHMC, [3, 2])):
         meeting.row_of_chains(DIGITS, 6, method, [], 20, 2, 2, seed)
     rngs, places = zip(*seen, strict=True)

@@ -77,12 +77,9 @@ def test_a_chains_numbers_are_those_of_its_states(method, scale):
 def test_the_clock_times_each_method_in_turn(monkeypatch):
     order, now = [], [0.0]
 
-    def sample(method, scale, n, seed):
-        order.append((method, scale, seed))
-        now[0] += {HMC: 1.0, WALK: 2.0, LARGE: 3.0}[method] * n
-
-    monkeypatch.setattr(fig1, "sample", sample)
-    monkeypatch.setattr(fig1.time, "thread_time", lambda: now[0])
+    monkeypatch.setattr(fig1, "sample", lambda method, scale, n, seed: order.append(
+        (method, scale, seed)) or now.append({HMC: 1.0, WALK: 2.0, LARGE: 3.0}[method] * n))
+    monkeypatch.setattr(fig1.time, "thread_time", lambda: sum(now))
     assert fig1.clock(2, 10) == {"seconds": {HMC: [1.0] * 2, WALK: [2.0] * 2, LARGE: [3.0] * 2}}
     assert order == [(m, scale, k) for k in range(3) for m, scale in fig1.METHODS.items()]
 

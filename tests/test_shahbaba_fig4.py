@@ -103,12 +103,9 @@ def test_the_quantities_of_a_data_set_by_another_route():
     assert found.curvature == pytest.approx(np.linalg.norm(J_1, 2) / np.linalg.norm(J, 2), rel=1e-9)
 
     def dU(direction, some, prior):
-        out = []
-        for t in np.linspace(-2, 2, 41):
-            at = q + t / np.sqrt(direction @ J @ direction) * direction
-            pull = X[some].T @ (1 / (1 + np.exp(-X[some] @ at)) - cases.y[some])
-            out.append(direction @ (pull + prior * at / 25))
-        return np.array(out)
+        at = q + np.linspace(-2, 2, 41)[:, None] / np.sqrt(direction @ J @ direction) * direction
+        pull = (1 / (1 + np.exp(-at @ X[some].T)) - cases.y[some]) @ X[some]
+        return (pull + prior * at / 25) @ direction
 
     for key, direction, of in (("along", np.array([0, *q[1:]]) / norm, np.ptp),
                                ("across", np.array([0, -q[2], q[1]]) / norm, np.ptp),

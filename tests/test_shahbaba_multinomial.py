@@ -119,12 +119,10 @@ def test_the_longest_step_that_accepts_enough(rates, taken):
 def test_a_pilot_chain_for_each_share(monkeypatch):
     plan, seen = {"f": 0.2, "M": 3, "scale": 0.5, "length": 4.0, "left": 0.4}, []
 
-    def run(name, method, setting, n, seed):
-        seen.append((name, method, setting, n, tuple(seed)))
-        return SimpleNamespace(energy_error=np.full(n, 0.0 if len(seen) <= 4 else 9.0),
-                               counts=SimpleNamespace(gradient=10.0 * len(seen)))
-
-    monkeypatch.setattr(multinomial, "run", run)
+    monkeypatch.setattr(multinomial, "run", lambda name, method, setting, n, seed: seen.append(
+        (name, method, setting, n, tuple(seed))) or SimpleNamespace(
+            energy_error=np.full(n, 0.0 if len(seen) <= 4 else 9.0),
+            counts=SimpleNamespace(gradient=10.0 * len(seen))))
     monkeypatch.setattr(multinomial, "plan", lambda name, method: plan)
     found = multinomial.tune("CTG", "normal", 7, [3, 0, 1])
     for share, (_, _, (f, M, eps, L), *_) in zip(SHARES, seen, strict=True):

@@ -138,13 +138,9 @@ def test_hessians_are_of_the_whole_and_its_parts_and_growth_is_over_a_trajectory
         assert stability.growth(method, eps, at_mode) == pytest.approx(0.3 / eps * each, rel=1e-12)
 
 
-class Recorder(studies.Recorder):
-    def made(self, function, tasks):
-        return [function(**{k: v for k, v in task.items() if k != "cost"}) for task in tasks]
-
-
 def test_the_errors_of_a_step_go_to_that_step(small):
-    experiment = Recorder("smoke")
+    experiment = studies.Recorder("smoke", lambda function, tasks: [
+        function(**{k: v for k, v in task.items() if k != "cost"}) for task in tasks])
     result = stability.run(experiment, None)
     (first, tasks), (second, _) = experiment.calls
     assert (first, second) == ("trajectories", "linear_theory")

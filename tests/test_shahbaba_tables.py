@@ -30,19 +30,15 @@ class Recorder(studies.Recorder):
 
 
 @pytest.fixture(scope="module")
-def first():
-    experiment = Recorder("paper")
-    return experiment, table1.run(experiment, None)
+def both():
+    """Return of either table an experiment and the result."""
+    return [(each, table.run(each, None)) for table in (table1, table2)
+            for each in [Recorder("paper")]]
 
 
-@pytest.fixture(scope="module")
-def second():
-    experiment = Recorder("paper")
-    return experiment, table2.run(experiment, None)
-
-
-def test_at_the_papers_budget_all_chains_have_its_length(first, second):
-    (function, tasks), (timing, (clock,)) = first[0].calls
+def test_at_the_papers_budget_all_chains_have_its_length(both):
+    (first, _), (second, _) = both
+    (function, tasks), (timing, (clock,)) = first.calls
     assert (function, timing) == ("one_chain", "clock")  # afterwards and alone
     assert {(task["n"], task["seed"][0]) for task in tasks} == {(50_000, 5)}
     wanted = [(seed, m) for seed in SEEDS for m in (ALL if seed == "2011" else METHODS)
@@ -55,7 +51,7 @@ def test_at_the_papers_budget_all_chains_have_its_length(first, second):
         "HMC": 20, "normal": 10, AUTHORS: 10, "data": 3}.items()}
     assert list(clock["settings"]) == list(ALL)
 
-    (function, tasks), *clocks = second[0].calls
+    (function, tasks), *clocks = second.calls
     # seeds are not those of the short budget
     assert function == "one_chain"
     assert {(task["n"], task["seed"][0]) for task in tasks} == {(50_000, 1005)}
@@ -74,10 +70,11 @@ def test_at_the_papers_budget_all_chains_have_its_length(first, second):
         assert task["settings"]["data"][1:] == [number(name, "L", "data"), PROBLEMS[name].M]
 
 
-def test_every_chain_goes_to_its_data_set_and_method(first, second):
-    assert first[1].problems["Simulated"] is first[1].data_sets["2011"]
-    others = second[1].problems | {SETS[3]: second[1].standardised}
-    for sets, names, chains, places in ((first[1].data_sets, SEEDS, (2, 1, 1, 1, 1),
+def test_every_chain_goes_to_its_data_set_and_method(both):
+    (_, first), (_, second) = both
+    assert first.problems["Simulated"] is first.data_sets["2011"]
+    others = second.problems | {SETS[3]: second.standardised}
+    for sets, names, chains, places in ((first.data_sets, SEEDS, (2, 1, 1, 1, 1),
                                          [0.001 * int(seed) for seed in SEEDS]),
                                         (others, SETS, (3, 3, 3, 1), range(4))):
         assert list(sets) == list(names)
@@ -106,13 +103,14 @@ def test_what_takes_the_place_of_real_data_is_of_each_problem_another():
             ] == pytest.approx([0.1 + 0.0002 * k for k in range(4)])
 
 
-def test_table_1_and_its_figure_show_the_paper_and_all_data_sets(first):
+def test_table_1_and_its_figure_show_the_paper_and_all_data_sets(both):
+    first = both[0][1]
     # tau by initial sequences is the seed's number, times g; that of 2011 is 3
     data_sets = {seed: {method: found._replace(tau=found.tau | {
         ("tau", "initial sequence"): Measured(int(seed), 0.1),
         ("tau_beta", "initial sequence"): Measured(7.0, 0.1)}) for method, found in each.items()}
-        if seed != "2011" else each for seed, each in first[1].data_sets.items()}
-    result = first[1]._replace(data_sets=data_sets)
+        if seed != "2011" else each for seed, each in first.data_sets.items()}
+    result = first._replace(data_sets=data_sets)
     text = table1.table(result)
     assert "chains x batches: 2 x 36, 2 x 36, 2 x 36, 2 x 36" in text
     rows = [row for row in read_table(text, "seed") if row["seed"]]
@@ -126,13 +124,14 @@ def test_table_1_and_its_figure_show_the_paper_and_all_data_sets(first):
     assert sorted(circles) == pytest.approx(sorted([20.0, 40.0, 60.0, 80.0] * 3))
 
 
-def test_table_2_and_its_figure_have_a_block_for_each_problem(second):
-    text = table2.table(second[1])
+def test_table_2_and_its_figure_have_a_block_for_each_problem(both):
+    second = both[1][1]
+    text = table2.table(second)
     heads = [line.split("  ")[0] for line in text.splitlines() if "HMC: ours" in line]
     assert heads == ["StatLog", "CTG", "Chess", "Chess"]
     rates = [float(line.split()[2]) for line in text.splitlines() if line.startswith("AP ")]
     assert rates == [0.11, 0.31, 0.51, 0.7]  # of HMC: each block has its own data
-    shown = [label.get_text() for label in table2.figure(second[1]).axes[0].get_yticklabels()]
+    shown = [label.get_text() for label in table2.figure(second).axes[0].get_yticklabels()]
     assert shown == [mathematics(label) for name in SETS[:3]
                      for label in (f"{name}: HMC", *ALL[1:])]
 

@@ -58,16 +58,10 @@ def test_a_chain_has_tau_of_each_sum():
         assert found[what] == pytest.approx([wanted.tau, wanted.se], rel=1e-9)  # another order
 
 
-class Recorder(studies.Recorder):
-    """Makes up chains whose tau says which they are."""
-
-    def made(self, function, tasks):
-        return [{what: [100.0 * k + j, 1.0] for j, what in enumerate(script.SUMS)}
-                for k, _ in enumerate(tasks)]
-
-
 def test_every_chain_goes_to_its_problem_and_column():
-    experiment = Recorder("paper")
+    experiment = studies.Recorder("paper", lambda function, tasks: [  # whose tau says which it is
+        {what: [100.0 * k + j, 1.0] for j, what in enumerate(script.SUMS)}
+        for k in range(len(tasks))])
     result = script.run(experiment, None)
     ((_, tasks),) = experiment.calls
     named = zip(("simulated logistic data, seed 2011", *list(PROBLEMS)[1:]), PROBLEMS, strict=True)
