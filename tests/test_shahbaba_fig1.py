@@ -84,18 +84,17 @@ def test_the_clock_times_each_method_in_turn(monkeypatch):
     assert order == [(m, scale, k) for k in range(3) for m, scale in fig1.METHODS.items()]
 
 
-class Recorder(studies.Recorder):
-    def made(self, function, tasks):
-        if function.__name__ == "clock":
-            return [{"seconds": {HMC: [1.0, 2.0], WALK: [2.0, 8.0], LARGE: [5.0, 5.0]}}]
-        # (1 or 2 or 3) x 100 for the method, and the chain's number
-        return [dict.fromkeys(fig1.Estimates._fields, 100.0 * (1 + task["seed"][1])
-                              + task["seed"][2]) for task in tasks]
+def made(function, tasks):
+    if function is fig1.clock:
+        return [{"seconds": {HMC: [1.0, 2.0], WALK: [2.0, 8.0], LARGE: [5.0, 5.0]}}]
+    # (1 or 2 or 3) x 100 for the method, and the chain's number
+    return [dict.fromkeys(fig1.Estimates._fields, 100.0 * (1 + task["seed"][1]) + task["seed"][2])
+            for task in tasks]
 
 
 @pytest.mark.parametrize("budget", BUDGETS)
 def test_every_chain_goes_to_its_method(budget):
-    experiment = Recorder(budget)
+    experiment = studies.Recorder(budget, made)
     result = fig1.run(experiment, None)
     (_, tasks), (second, _) = experiment.calls
     assert second == "clock"

@@ -16,24 +16,22 @@ SEEDS = ("2011", "1", "2", "3", "4")
 SETS = ("StatLog", "CTG", "Chess", "Chess, standardised")
 
 
-class Recorder(studies.Recorder):
-    """Makes up chains whose rates say which they are, and times that say which data they are of."""
-
-    def made(self, function, tasks):
-        place = [SETS.index(name) if name in SETS else 0.001 * int(name.split()[-1])
-                 for name in (task["data_name"] for task in tasks)]
-        if function.__name__ == "clock":
-            return [{"seconds": {method: [1.0 + place[0] + 0.1 * k] * 2
-                                 for k, method in enumerate(ALL)}}]
-        return [of_table(0.1 + 0.02 * ALL.index(task["method"]) + 0.01 * task["seed"][2] + 0.2 * k)
-                for k, task in zip(place, tasks, strict=True)]
+def made(function, tasks):
+    """Make up chains whose rates say which they are, and times that say which data they are of."""
+    place = [SETS.index(name) if name in SETS else 0.001 * int(name.split()[-1])
+             for name in (task["data_name"] for task in tasks)]
+    if function.__name__ == "clock":
+        return [{"seconds": {method: [1.0 + place[0] + 0.1 * k] * 2
+                             for k, method in enumerate(ALL)}}]
+    return [of_table(0.1 + 0.02 * ALL.index(task["method"]) + 0.01 * task["seed"][2] + 0.2 * k)
+            for k, task in zip(place, tasks, strict=True)]
 
 
 @pytest.fixture(scope="module")
 def both():
     """Return of either table an experiment and the result."""
     return [(each, table.run(each, None)) for table in (table1, table2)
-            for each in [Recorder("paper")]]
+            for each in [studies.Recorder("paper", made)]]
 
 
 def test_at_the_papers_budget_all_chains_have_its_length(both):
@@ -90,7 +88,7 @@ def test_every_chain_goes_to_its_data_set_and_method(both):
 
 
 def test_what_takes_the_place_of_real_data_is_of_each_problem_another():
-    experiment = Recorder("smoke")
+    experiment = studies.Recorder("smoke", made)
     result = table2.run(experiment, table2.StandIn("others"))
     (_, tasks), *clocks = experiment.calls
     names = [f"{table2.STAND_IN}{k}" for k in range(4)]
