@@ -51,13 +51,6 @@ def two_cases():
     return meeting.Stage(model, subset, 0.5, np.arange(2), None)
 
 
-def log_evidence_of_two(phi, same):
-    """Log probability of two labels, the same or not: that of a quadrant."""
-    variance = np.exp(2 * phi[1]) * (1 + NUGGET) + 1
-    correlation = np.exp(2 * phi[1] - np.exp(-2 * phi[0]) / 2) / variance
-    return np.log(0.25 + same * np.arcsin(correlation) / (2 * np.pi))
-
-
 def test_the_evidence_is_that_of_ep_and_the_prior_is_counted_once(gp):
     model, Z = gp
     K = squared_exponential(Z, Z, *PHI) + NUGGET * np.exp(2 * PHI[1]) * np.eye(5)
@@ -146,28 +139,27 @@ def test_problems_are_parts_of_the_papers_with_a_subset_each(monkeypatch):
 
 @pytest.mark.parametrize(("method", "setting", "n"), [
     (SSHMC, [0.4, 2, 0.3, 4], 5000), (RMHMC, [0.8, 2], 2000), (SURROGATE, [0.5, 2], 3000),
-    (NON_CENTRED, None, 3000), (MAPPING, [2.0, 0, 1], 2500)])
+    (NON_CENTRED, {"deepest": 6}, 3000), (MAPPING, [2.0, 0, 1], 2500)])
 def test_the_posterior_of_two_cases_is_that_of_their_evidence(method, setting, n):
     which = two_cases()
     grid = np.linspace(-5, 5, 121)
     at = np.array(np.meshgrid(grid * 0.7, grid * 0.7 + 0.5, indexing="ij"))
-    density = np.exp(log_evidence_of_two(at, 1) - (grid[:, None] ** 2 + grid**2) / 2)
+    correlation = np.exp(-np.exp(-2 * at[0]) / 2) / (1 + NUGGET + np.exp(-2 * at[1]))
+    # the probability of two equal labels is that of a quadrant
+    density = (0.25 + np.arcsin(correlation) / (2 * np.pi)) * np.exp(
+        -(grid[:, None] ** 2 + grid**2) / 2)
     density /= density.sum()
     mean = (at * density).sum((1, 2))
     variance = ((at - mean[:, None, None]) ** 2 * density).sum((1, 2))
-    start = np.array([0.5, 0.5]), np.array([0.0, 0.5])
-    if method == NON_CENTRED:
-        _, phi, theta = meeting.run_nuts(DIGITS, which, method, *start, n, 300,
-                                         np.random.default_rng(6), 6)
-    else:
-        found = meeting.RUN[method](DIGITS, which, *start, setting, n, np.random.default_rng(6))
-        phi, theta = found.phi, found.theta
+    draws, _ = meeting.one_chain(DIGITS, which, method, setting, n, 300, np.random.default_rng(6),
+                                 np.random.default_rng(7))
+    phi = draws[:, :2]
     # 4 standard errors; EP's own error moves neither by as much as one.  Of x and phi together, by
     # parts, the mean of the gradient is 0
     checked = [(moments(phi), "mean", mean), (moments(phi), "variance", variance)]
     if method != MAPPING:
-        checked.append((moments(np.array([grad_U(q, which.model) for q in np.hstack(
-            (theta, phi))])), "mean", 0.0))
+        checked.append((moments(np.array([grad_U(q, which.model) for q in np.roll(draws, -2, 1)])),
+                        "mean", 0.0))
     for ours, what, wanted in checked:
         assert (np.abs(np.array(ours[what]) - wanted) < 4 * np.array(ours[f"{what} se"])).all()
 
@@ -228,7 +220,6 @@ def test_work_is_in_passes_or_in_factorisations(monkeypatch):
 
 def test_the_work_of_mapping_is_that_of_all_cases_and_of_the_subset(monkeypatch):
     seen = []
-
     monkeypatch.setattr(meeting, "discretizing_chain", lambda *given, r: seen.append(
         (given[0].tolist(), *given[1:], r)) or SimpleNamespace(
             samples=np.tile(np.arange(given[0].size), (9, 1)), accepted=np.ones(9),
@@ -268,7 +259,6 @@ def test_samplers_draw_their_steps_and_are_counted(monkeypatch):
     asked, made = [], SimpleNamespace(
         phi=0, theta=0, accepted=np.ones(1), divergences=0, counts=SimpleNamespace(
             gradient_theta=10, factor_theta=6, gradient_phi=4))
-
     # eps of both blocks, steps of both; and those of SSHMC.  A metric of p = 3 is p / 2 passes
     for name, run, setting, wanted, work in (
             ("rmhmc_within_gibbs", meeting.run_rmhmc, [0.5, 2], (0.5, 0.5, 2, 2), 2.5 * 16),
@@ -284,7 +274,6 @@ def test_samplers_draw_their_steps_and_are_counted(monkeypatch):
 
 def test_chains_start_in_the_same_places_for_all_methods(monkeypatch):
     seen = []
-
     monkeypatch.setattr(meeting, "one_chain", lambda *given: seen.append(
         [rng.random() for rng in given[-2:]]) or (
             np.random.default_rng(5).standard_normal((20, 2)),
@@ -350,8 +339,8 @@ def test_the_burn_in_is_dropped_of_theta_and_phi(monkeypatch):
         rows[:, :1], rows[:, 1:], 100.0, 0.7, 3))
     draws, found = small(LOGISTIC, SSHMC, [1], 30, 10, 0)
     np.testing.assert_array_equal(draws, rows[10:])
-    assert (found["gradients"], found["set_up"]) == (75.0, 25.0)
-    assert (found["rate"], found["divergences"]) == (0.7, 3)
+    assert [found[key] for key in ("gradients", "set_up", "rate", "divergences")] == [
+        75.0, 25.0, 0.7, 3]
 
 
 def test_every_row_is_on_its_own_data(monkeypatch):

@@ -87,7 +87,6 @@ CHAIN = SimpleNamespace(log_weights=np.array([-3.0]), divergences=np.array([2]),
 
 def test_a_run_starts_where_its_method_says_and_uses_its_kernel(monkeypatch):
     seen = []
-
     monkeypatch.setattr(script, "ais", lambda model, betas, kernel, runs, rng: seen.append(
         (model.tau.any(), len(betas), betas[1], type(kernel).__name__, runs)) or CHAIN)
     for method in script.METHODS.values():  # the chain's numbers by hand

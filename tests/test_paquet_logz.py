@@ -38,7 +38,6 @@ def test_every_method_finds_the_evidence_of_three_cases(method):
 
 def test_every_method_has_its_start_its_ladder_and_its_kernel(monkeypatch):
     seen = {}
-
     monkeypatch.setattr(script, "ais", lambda model, betas, kernel, runs, rng: seen.update({
         name: (model.tau.any(), betas.tolist()[:2], len(betas), kernel, runs)})
         or SimpleNamespace(log_weights=[-1.0, -2.0], divergences=np.array([2, 0, 5])))

@@ -84,7 +84,6 @@ def test_the_first_temperature_is_harmless_where_the_likelihood_is_a_step():
 
 def test_a_bridge_is_from_those_draws_and_a_chain_after_its_warm_up(monkeypatch):
     asked, annealed = {}, evidence.model(DIGITS, THREE, True)
-
     monkeypatch.setattr(evidence, "elliptical_slice", lambda x0, model, n, rng: asked.update(
         x0=x0, n=n) or SimpleNamespace(log_likelihood=np.arange(n, dtype=float),
                                        counts=SimpleNamespace(likelihood=3 * n)))

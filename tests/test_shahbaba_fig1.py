@@ -76,7 +76,6 @@ def test_a_chains_numbers_are_those_of_its_states(method, scale):
 
 def test_the_clock_times_each_method_in_turn(monkeypatch):
     order, now = [], [0.0]
-
     monkeypatch.setattr(fig1, "sample", lambda method, scale, n, seed: order.append(
         (method, scale, seed)) or now.append({HMC: 1.0, WALK: 2.0, LARGE: 3.0}[method] * n))
     monkeypatch.setattr(fig1.time, "thread_time", lambda: sum(now))
