@@ -81,10 +81,9 @@ def test_rates_medians_and_growth_by_hand():
     assert stability.log_median(x[::-1] * np.tile([1, -1], 8)) == pytest.approx((7.5, 2.0))
     # where they are not even: (100 - 36) / 2
     assert stability.log_median(np.exp(np.arange(16.0) ** 2)) == pytest.approx((56.5, 32.0))
-    theory = {"steps": [1.0, 2.0, 3.0], "draws": [[0.0, 0.0, 0.2], [0.9, 0.2, 0.2],
-                                                  [0.0, 0.3, 0.0]]}
-    assert stability.first_growth(theory) == 2.0
-    assert np.isnan(stability.first_growth(theory | {"draws": [[0.0, 0.0, 0.09]]}))
+    draws = [[0.0, 0.0, 0.2], [0.9, 0.2, 0.2], [0.0, 0.3, 0.0]]
+    assert stability.first_growth({"steps": [1.0, 2.0, 3.0], "draws": draws}) == 2.0
+    assert np.isnan(stability.first_growth({"draws": [[0.0, 0.0, 0.09]]}))
 
 
 def test_the_settings_are_those_of_table_1():
@@ -150,8 +149,7 @@ def test_the_errors_of_a_step_go_to_that_step(small):
         assert result["errors"][task["method"]][task["eps"]].tolist() == wanted
         # trajectories of length 0.3, to half a step
         assert abs(task["eps"] * task["L"] - 0.3) <= task["eps"] / 2 + 1e-12
-    hessians = stability.hessians_at(small[1].q_hat)
-    for name, part in zip(("w", "w_0"), hessians, strict=False):
+    for name, part in zip(("w", "w_0"), stability.hessians_at(small[1].q_hat), strict=False):
         assert result[name] == pytest.approx(np.linalg.eigvalsh(part)[-1] ** 0.5, rel=1e-12)
     assert [len(result["theory"][m]["draws"]) for m in stability.PAPER] == [1, 1, 1]
     # at the paper's budget the seeds are others
@@ -196,13 +194,10 @@ def test_each_line_of_the_figure_is_in_its_place():
                 assert (inside.min(), inside.max()) == pytest.approx(
                     tuple(np.quantile(errors, (0.25, 0.75))), rel=1e-9)
         theory = result["theory"][method]
-        for line, curve in zip(column[2].lines[:3], [*theory["draws"], theory["mode"]],
-                               strict=True):
-            np.testing.assert_array_equal(line.get_xydata(), np.transpose([theory["steps"], curve]))
+        assert [line.get_xydata().T.tolist() for line in column[2].lines[:3]] == [
+            [theory["steps"], curve] for curve in (*theory["draws"], theory["mode"])]
         for ax in column:
-            upright = [line for line in ax.lines if set(line.get_ydata()) == {0, 1}
-                       and len({*line.get_xdata()}) == 1]
-            found = {style: [line.get_xdata()[0] for line in upright
-                             if line.get_linestyle() == style] for style in ("--", "-")}
-            assert found["--"] == [paper[method]]
-            assert found["-"] == pytest.approx(marks[method], rel=1e-12)
+            for style, wanted in (("--", [paper[method]]), ("-", marks[method])):
+                assert [line.get_xdata()[0] for line in ax.lines if line.get_linestyle() == style
+                        and set(line.get_ydata()) == {0, 1} and len({*line.get_xdata()}) == 1
+                        ] == pytest.approx(wanted, rel=1e-12)
