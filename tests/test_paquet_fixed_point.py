@@ -148,8 +148,8 @@ def test_exact_moments_are_those_of_the_closed_form(name):
     mean = K @ (y / np.sqrt(2 * np.pi * V) * others / Z)
     assert at.mean == pytest.approx(at.weights @ mean, rel=1e-12)  # the rule is exact to rounding
     if y.size == 1:  # E[x^2] = K: by symmetry the label does not change it
-        assert at.deviation == pytest.approx(at.weights[0] * np.sqrt(K[0, 0] - mean[0] ** 2),
-                                             rel=1e-12)
+        sd = np.sqrt(K[0, 0] - mean[0] ** 2)
+        assert at.deviation == pytest.approx(at.weights[0] * sd, rel=1e-12)
 
 
 @pytest.mark.parametrize("name", paths.SMALL)
@@ -210,26 +210,27 @@ def test_means_of_logarithms_by_hand():
 
 
 def test_convergence_by_hand_is_of_trajectories_that_return():
-    found = paths.convergence((3, 4, 5, 6, 10), HALF)
+    f_maxes = 3, 4, 5, 6, 10
+    found = paths.convergence(f_maxes, HALF)
     # gains by 4 of 1, 3, -1 and by 5 of 2, 0, 0: differences -1, 3, -1
     assert found["gain"] == pytest.approx((1 / 3, (16 / 3 / 3) ** 0.5), rel=1e-12)
     # of the two that return: log10 of the decay is -0.5 and -1, of c -1 and log10(0.3)
     a, b = 0.5, -1 - math.log10(0.3)
-    log10 = Measured((a + b) / 2, abs(a - b) / 2)
+    ratio = 10 ** ((a + b) / 2)
     assert found["decay"] == pytest.approx(
-        (10**log10.value, 10**log10.value * math.log(10) * log10.se), rel=1e-12)
-    assert math.isnan(paths.convergence((3, 4, 5, 6, 10), HALF[:1])["decay"].se)  # of one
+        (ratio, ratio * math.log(10) * abs(a - b) / 2), rel=1e-12)
+    assert math.isnan(paths.convergence(f_maxes, HALF[:1])["decay"].se)  # of one
 
-    def some(*rows):  # x for f_max = 3, 4, 5, 6, 10, and the contraction
-        return [{"x": [x for x, _ in rows], "H": [x for x, _ in rows],
-                 "contraction": [c for _, c in rows]}]
+    def decay(*rows):  # x for f_maxes, and the contraction
+        x, c = zip(*rows, strict=True)
+        return paths.convergence(f_maxes, [{"x": x, "H": x, "contraction": c}])["decay"]
 
     two = [([1e-2, 1e-3, 1e-4, 1e-5, last], 0.1) for last in (1e-9, 1e-11)]
-    wanted = paths.convergence((3, 4, 5, 6, 10), some(*two))["decay"]
-    assert wanted.value == pytest.approx(10**-0.25, rel=1e-12)  # log10 of it: -1, -1.5; of c: -1
+    # log10 of the decay is -1 and -1.5, of c -1
+    assert decay(*two).value == pytest.approx(10**-0.25, rel=1e-12)
     for lost in (([1e-2, 1e-3, 1e-4, 3.0, 1e-9], 0.1), ([1e-2, 1e-3, 1e-4, 1e-5, 3.0], 0.1),
                  ([1e-2, 1e-3, 1e-4, 1e-5, 1e-9], math.nan)):
-        assert paths.convergence((3, 4, 5, 6, 10), some(*two, lost))["decay"] == wanted
+        assert decay(*two, lost) == decay(*two)
 
 
 def test_order_and_volume_are_means_of_all_starts(monkeypatch):
@@ -239,9 +240,8 @@ def test_order_and_volume_are_means_of_all_starts(monkeypatch):
     monkeypatch.setattr(paths, "reversals", lambda name, cases, l_max, eps, *_: {"x": errors[eps]})
     # differences of 1, 0 and of 4, 3 in log10, for a step of log10(2)
     found = paths.order("N = 1", 5, (0.1, 0.2), (1, 2), 2, 0)["order"]
-    two = math.log10(2)
-    assert found == [pytest.approx((0.5 / two, 0.5 / two), rel=1e-12),
-                     pytest.approx((3.5 / two, 0.5 / two), rel=1e-12)]
+    np.testing.assert_allclose(np.multiply(found, math.log10(2)), [(0.5, 0.5), (3.5, 0.5)],
+                               rtol=1e-12)
 
 
 def test_a_volume_by_hand():
@@ -250,13 +250,12 @@ def test_a_volume_by_hand():
     x = paths.draw(at, rng)
     p = paths.draw_momentum(x, at.model, rng)
 
-    def flow(x, p):
-        xs, _, p, _ = paths.travel(np.array([x]), np.array([p]), at.model, 4, 0.5, 1)
-        return xs[-1][0], p[0]
+    def flow(*state):
+        xs, _, p, _ = paths.travel(np.array(state[:1]), np.array(state[1:]), at.model, 4, 0.5, 1)
+        return np.array([xs[-1][0], p[0]])
 
     h, here = 1e-6, flow(x[0], p[0])
-    (xx, px), (xp, pp) = flow(x[0] + h, p[0]), flow(x[0], p[0] + h)
-    J = [[(xx - here[0]) / h, (xp - here[0]) / h], [(px - here[1]) / h, (pp - here[1]) / h]]
+    J = [(flow(x[0] + h, p[0]) - here) / h, (flow(x[0], p[0] + h) - here) / h]
     ((value, _),) = paths.volumes("N = 1", 4, 0.5, (1,), 1, 8)["log10"]
     assert value > -3  # so that one-sided differences, which err by about h, know it to 1 %
     assert value == pytest.approx(math.log10(abs(math.log(np.linalg.det(J)))), abs=0.01)
@@ -264,12 +263,8 @@ def test_a_volume_by_hand():
 
 def test_the_differences_of_a_volume_are_small_beside_each_deviation(monkeypatch):
     seen = []
-
-    def travel(x, p, *_):  # a map that moves nothing
-        seen.append(np.concatenate([x, p]))
-        return x[None], None, p, None
-
-    monkeypatch.setattr(paths, "travel", travel)
+    monkeypatch.setattr(paths, "travel", lambda x, p, *_: seen.append(np.concatenate([x, p]))
+                        or (x[None], None, p, None))  # a map that moves nothing
     found = paths.volumes("N = 2", 10, 0.1, (1,), 2, 4)["log10"]
     assert found[0].value < -9  # its determinant is 1, but for rounding over 3e-6
     sd = paths.posterior("N = 2").sd

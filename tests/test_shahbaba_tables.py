@@ -1,5 +1,7 @@
 """Tables 1 and 2 of Split HMC: what is run, and where it goes.  Claims are in test_tables.py."""
 
+import inspect
+
 import pytest
 
 import studies
@@ -38,6 +40,8 @@ def test_at_the_papers_budget_all_chains_have_its_length(both):
     (first, _), (second, _) = both
     (function, tasks), (timing, (clock,)) = first.calls
     assert (function, timing) == ("one_chain", "clock")  # afterwards and alone
+    # test_chains.py tries that of Table 1
+    assert inspect.getsource(table1.one_chain) == inspect.getsource(table2.one_chain)
     assert {(task["n"], task["seed"][0]) for task in tasks} == {(50_000, 5)}
     wanted = [(seed, m) for seed in SEEDS for m in (ALL if seed == "2011" else METHODS)
               for _ in range(2 if seed == "2011" else 1)]
