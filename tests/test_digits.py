@@ -1,7 +1,6 @@
 """reproduce/paquet/digits.py: the recipe of the data set, and what takes its place."""
 
 import gzip
-import hashlib
 import io
 
 import numpy as np
@@ -10,14 +9,11 @@ import pytest
 from reproduce.harness.files import DataError, find
 from reproduce.paquet import digits
 from reproduce.paquet.digits import digits_3v5, usps_3v5, usps_3v5_test
+from test_files import sha256
 
 HALF = 4649
 REBUILT = ("usps_3v5_from_zip.npz", None, "",
            "3cff1facf904d52ef9f77a2c7c8f42068702ec895a443d75ae509efbcec11a27")
-
-
-def sha256(content):
-    return hashlib.sha256(content).hexdigest()
 
 
 @pytest.fixture(scope="module")
@@ -39,13 +35,13 @@ def place(original, nowhere, monkeypatch):
     """Let `original` be the data set; return its folder."""
     folder, cases = original
     digit = cases[order(), 0]
-    monkeypatch.setattr(digits, "SHA256", {
-        name: sha256((folder / name).read_bytes()) for name in digits.SHA256})
-    monkeypatch.setattr(digits, "SHA256_LABELS", sha256("".join(map(str, digit)).encode()))
-    monkeypatch.setattr(digits, "COUNTS", {
-        part: tuple(int((half == d).sum()) for d in (3, 5))
-        for part, half in (("training", digit[:HALF]), ("test", digit[HALF:]))})
-    monkeypatch.setattr(digits, "SITE", "http://127.0.0.1:9/")  # nobody listens there
+    for name, value in {
+            "SHA256": {name: sha256((folder / name).read_bytes()) for name in digits.SHA256},
+            "SHA256_LABELS": sha256("".join(map(str, digit)).encode()),
+            "COUNTS": {part: tuple(int((half == d).sum()) for d in (3, 5)) for part, half in (
+                ("training", digit[:HALF]), ("test", digit[HALF:]))},
+            "SITE": "http://127.0.0.1:9/"}.items():  # nobody listens there
+        monkeypatch.setattr(digits, name, value)
     digits.usps.cache_clear()
     yield folder
     digits.usps.cache_clear()
@@ -66,6 +62,7 @@ def test_the_generator_passes_the_check_of_its_authors_and_counts_are_the_papers
     (usps_3v5, slice(0, HALF)), (usps_3v5_test, slice(HALF, None))])
 def test_the_recipe_shuffles_then_smooths_then_takes_threes_and_fives(
         place, original, function, half):
+    function(place).X[:] = np.nan  # a caller who changes his arrays changes nobody else's
     found = function(place)
     cases = original[1][order()][half]
     wanted = np.vstack([cases[cases[:, 0] == 3], cases[cases[:, 0] == 5]])
@@ -79,11 +76,6 @@ def test_the_recipe_shuffles_then_smooths_then_takes_threes_and_fives(
     assert found.X.flags.c_contiguous and found.note == ""
 
 
-def test_a_caller_who_changes_his_arrays_changes_nobody_elses(place):
-    usps_3v5(place).X[:] = np.nan
-    assert np.isfinite(usps_3v5(place).X).all()
-
-
 @pytest.mark.parametrize(("name", "other", "said"), [
     ("SHA256_LABELS", sha256(b"3535"), "not in the order"),
     ("COUNTS", {"training": (406, 361)}, r"threes and .* fives, expected")])
@@ -94,9 +86,9 @@ def test_other_labels_or_another_number_of_cases_are_refused(place, monkeypatch,
 
 
 def test_the_real_files_give_the_published_data_set(real):
-    both = (real(usps_3v5, fallback=False), "train"), (real(usps_3v5_test), "test")
     with np.load(io.BytesIO(real(find, *REBUILT))) as file:
-        for found, part in both:
+        for found, part in ((real(usps_3v5, fallback=False), "train"),
+                            (real(usps_3v5_test), "test")):
             # two ways to sum the same 49 products
             np.testing.assert_allclose(found.X, file[f"x_{part}"], rtol=0, atol=1e-14)
             np.testing.assert_array_equal(found.y, file[f"y_{part}"])
@@ -124,10 +116,9 @@ def test_without_the_files_the_embedded_digits_take_over_and_say_so(place, tmp_p
 
 
 def test_without_fallback_the_reader_learns_what_is_missing(place, tmp_path):
-    with pytest.raises(DataError, match=r"zip\.train\.gz"):
-        usps_3v5(tmp_path / "mine", fallback=False)
-    with pytest.raises(DataError, match=r"zip\.train\.gz"):
-        usps_3v5_test(tmp_path / "mine")
+    for load, more in ((usps_3v5, {"fallback": False}), (usps_3v5_test, {})):
+        with pytest.raises(DataError, match=r"zip\.train\.gz"):
+            load(tmp_path / "mine", **more)
 
 
 def test_a_data_set_is_found_again_by_its_name(place, monkeypatch):

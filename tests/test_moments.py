@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import norm
 
 from algorithms.ess import initial_sequence
-from made_up_chains import five, one
+from made_up_chains import five, off, one
 from reproduce.beyond.rivals import moments as rule
 from sampling.summary import ess_bulk, ess_tail, rhat
 
@@ -31,12 +31,9 @@ def test_moments_have_the_errors_of_their_own_sequences():
 
 
 def test_imprecision_is_in_standard_deviations():
-    four = np.full(4, 4.0)
+    found = five()._replace(sd=np.full(4, 4.0), mean_se=np.zeros(4), sd_se=np.zeros(4))
     for field in ("mean_se", "sd_se"):
-        errors = np.full(4, 0.01)
-        errors[1] = 0.4
-        changed = five()._replace(sd=four, mean_se=0 * four, sd_se=0 * four)
-        assert rule.imprecision(changed._replace(**{field: errors})) == 0.1
+        assert rule.imprecision(found._replace(**{field: [0.01, 0.4, 0.01, 0.01]})) == 0.1
 
 
 def test_errors_of_pooled_chains_are_not_enlarged_by_their_scatter():
@@ -55,15 +52,14 @@ def test_chains_are_believed_by_the_worst_of_their_quantities():
     rng = np.random.default_rng(1)
     x = rng.standard_normal((4, 500, 3))
     found = rule.reliability(x)
-    assert found["rhat"] == max(rhat(x[:, :, j]) for j in range(3))
-    assert found["bulk"] == min(ess_bulk(x[:, :, j]) for j in range(3))
-    assert found["tail"] == min(ess_tail(x[:, :, j]) for j in range(3))
-    found |= {"chains": [None] * 4}
-    assert rule.is_believed(found)
-    for key, bad in (("rhat", 1.0101), ("bulk", 399.0), ("tail", 399.0), ("rhat", np.nan),
-                     ("bulk", np.nan), ("tail", np.nan)):
-        assert not rule.is_believed(found | {key: bad})
-    assert rule.is_believed(found | {"rhat": 1.01, "bulk": 400.0, "tail": 400.0})
+    assert found == {key: worst(of(x[:, :, j]) for j in range(3)) for key, worst, of in (
+        ("rhat", max, rhat), ("bulk", min, ess_bulk), ("tail", min, ess_tail))}
+    for good in ({}, {"rhat": 1.01, "bulk": 400.0, "tail": 400.0}):
+        found |= {"chains": [None] * 4} | good
+        assert rule.is_believed(found)
+    for key, bad in (("rhat", 1.0101), ("bulk", 399.0), ("tail", 399.0)):
+        for value in (bad, np.nan):
+            assert not rule.is_believed(found | {key: value})
     x[2, :, 1] += 1  # one chain that is elsewhere in one quantity
     assert rule.reliability(x)["rhat"] > 1.05
 
@@ -96,8 +92,8 @@ def test_rows_are_compared_as_one_number_if_both_are_believed():
     assert rule.distance_of_rows(a, b) == (pytest.approx(rule.as_one(z, 8)), 0.0)
     for pair in ((a, unsure), (unsure, a)):
         assert np.isnan(rule.distance_of_rows(*pair).se)
-    never_moved = five()._replace(mean_se=np.full(4, np.nan))
-    assert np.isnan(rule.distance(never_moved, five()))
+    assert rule.distance(off(five(), "sd", 3.0), five()) == pytest.approx(3.0, rel=1e-12)
+    assert np.isnan(rule.distance(five()._replace(mean_se=np.full(4, np.nan)), five()))
     # a number, of which no claim is made
     assert not np.isnan(rule.distance_of_rows(a, row(False, np.nan)).value)
     assert rule.halves_apart([a, b, unsure]) == (pytest.approx(rule.as_one(3.0, 16)), 0.0)
@@ -125,10 +121,8 @@ def test_the_error_of_an_efficiency_is_that_of_the_chains():
 
 
 def test_the_largest_of_many_is_as_one():
-    assert rule.as_one(2.5, 1) == pytest.approx(2.5, rel=1e-12)
-    assert rule.as_one(-2.5, 1) == pytest.approx(2.5, rel=1e-12)
-    z = 4.3
-    of_all = 1 - (1 - 2 * norm.sf(z)) ** 200
-    assert 2 * norm.sf(rule.as_one(z, 200)) == pytest.approx(of_all, rel=1e-9)
+    assert rule.as_one(2.5, 1) == rule.as_one(-2.5, 1) == pytest.approx(2.5, rel=1e-12)
+    of_all = 1 - (1 - 2 * norm.sf(4.3)) ** 200
+    assert 2 * norm.sf(rule.as_one(4.3, 200)) == pytest.approx(of_all, rel=1e-9)
     assert rule.as_one(45.0, 10) > 8  # no overflow where the probability is 0
     assert rule.as_one(0.0, 5) == pytest.approx(0, abs=1e-12)

@@ -1,5 +1,4 @@
-"""reproduce/paquet_fig1.py: its estimators are those by hand, and each claim is about what it
-says."""
+"""reproduce/paquet_fig1.py: its estimators are those by hand, and each claim is about one thing."""
 
 import inspect
 
@@ -31,7 +30,7 @@ def test_the_settings_and_the_mixture_are_those_of_the_text():
 @pytest.mark.parametrize("method", script.METHODS)
 def test_rows_of_transitions_by_hand(method, monkeypatch):
     model = script.mixture(1.0)
-    starts = np.array([[-3.0, 0.2], [2.5, 1.0]])
+    starts = np.array([[-3.0, 0.2], [0.8, 2.0]])  # the other between components
     z = np.array([0.4, -0.8])
     monkeypatch.setattr(script, "mixture_draw", lambda model, n, rng: starts[:n])
     monkeypatch.setattr(np.random, "default_rng", lambda seed: Given(z))
@@ -68,24 +67,16 @@ def test_what_is_rejected_does_not_move_and_its_errors_do_not_count(monkeypatch)
         assert row[ACCEPTED:].tolist() == [0, 0, not converged, not reversible, 0, 7]
 
 
-def test_fixed_points_are_solved_closer_than_the_way_back_is_checked(monkeypatch):
-    seen, called = [], inspect.signature(script.rmhmc_step.py_func)
+def test_both_methods_have_the_same_starts_and_way_back_is_checked_less_closely(monkeypatch):
+    starts, seen, called = [], [], inspect.signature(script.rmhmc_step.py_func)
+    monkeypatch.setattr(script, "hmc_step", lambda at, *_: starts.append(at.q) or (at, True, 0.0))
     monkeypatch.setattr(script, "rmhmc_step", lambda *arguments: seen.append(
-        called.bind(*arguments).arguments) or transition(np.zeros(2), False))
-    script.transitions("RMHMC", script.mixture(1.0), 3, 0.25, 5, 1)
-    (given,) = seen
-    assert [given[name] for name in ("l_max", "eps", "f_max", "tol", "tol_back")] == [
-        3, 0.25, 100, 1e-10, 1e-6]
-
-
-def test_both_methods_have_the_same_starts_and_normals(monkeypatch):
-    drawn = []
-    monkeypatch.setattr(script, "hmc_step", lambda at, *rest: drawn.append(at.q) or (at, True, 0.0))
-    monkeypatch.setattr(script, "rmhmc_step",
-                        lambda x, *rest: drawn.append(x) or transition(x, True))
+        called.bind(*arguments).arguments) or transition(arguments[0], True))
     for method in script.METHODS:
-        script.transitions(method, script.mixture(1.0), 2, 0.1, 5, 4)
-    np.testing.assert_array_equal(drawn[:4], drawn[4:])
+        script.transitions(method, script.mixture(1.0), 3, 0.25, 5, 4)
+    np.testing.assert_array_equal(starts, [given["x"] for given in seen])
+    assert [seen[0][name] for name in ("l_max", "eps", "f_max", "tol", "tol_back")] == [
+        3, 0.25, 100, 1e-10, 1e-6]
 
 
 def transition(x, accepted, converged=True, reversible=True):
@@ -93,19 +84,13 @@ def transition(x, accepted, converged=True, reversible=True):
 
 
 def test_the_step_that_moves_furthest_and_means_of_blocks(monkeypatch):
-    local = [1, 2, 3, 9, 5, 6, 7, 8, 3, 9, 9, 9]
-    euclidean = [1, 2, 3, 9, 8, 7, 6, 5, 4, 9, 9, 9]
-    accepted = [1, 1, 1, 0.8999, 0.9, 0.9, 0.9, 0.9, 0.9, 0.5, 0.5, 0.5]
-
-    def transitions(method, model, l_max, eps, seed, n):
-        k = int(np.argmin(abs(script.GRID - eps)))
-        row = np.zeros(8)
-        row[:3] = local[k], euclidean[k], accepted[k]
-        return np.array([row, row])
-
-    monkeypatch.setattr(script, "transitions", transitions)
-    found = script.tune("HMC", 1.0, 10, 0, 2)
-    assert found == {"local": script.GRID[7], "Euclidean": script.GRID[4]}
+    means = np.array([[1, 2, 3, 9, 5, 6, 7, 8, 3, 9, 9, 9],  # local, Euclidean, accepted
+                      [1, 2, 3, 9, 8, 7, 6, 5, 4, 9, 9, 9],
+                      [1, 1, 1, 0.8999, 0.9, 0.9, 0.9, 0.9, 0.9, 0.5, 0.5, 0.5]]).T
+    monkeypatch.setattr(script, "transitions", lambda method, model, l_max, eps, *_: means[
+        [np.argmin(abs(script.GRID - eps))]])
+    assert script.tune("HMC", 1.0, 10, 0, 2) == {"local": script.GRID[7],
+                                                 "Euclidean": script.GRID[4]}
     rows = np.arange(script.BLOCKS * 3 * 8.0).reshape(-1, 8)
     monkeypatch.setattr(script, "transitions", lambda *arguments: rows[: arguments[-1]])
     blocks = script.measure("HMC", 1.0, 10, 0.1, 0, 3)["blocks"]
@@ -114,20 +99,17 @@ def test_the_step_that_moves_furthest_and_means_of_blocks(monkeypatch):
 
 
 def test_trajectories_shown_are_those_of_the_samplers():
-    z, eps = np.array([0.3, -1.0]), {"HMC": 0.2, "RMHMC": 0.15}
-    shown, model = script.paths(eps, z), script.mixture(1.0)
-    for path, energies in shown.values():
+    z, model = np.array([0.3, -1.0]), script.mixture(1.0)
+    state, _, error = hmc_step.py_func(state_at(script.START, model), model, 0.2, 10, None,
+                                       Given(z))
+    step = script.rmhmc_step.py_func(script.START, model, 10, 0.15, Given(z), 100, 1e-12, 0.0)
+    for (path, energies), end, change in zip(
+            script.paths({"HMC": 0.2, "RMHMC": 0.15}, z).values(), (state.q, step.x),
+            (error, step.energy_error), strict=True):
         assert path.shape == (11, 2) and energies.shape == (11,)
         np.testing.assert_array_equal(path[0], script.START)
-    start = state_at(script.START, model)
-    state, _, error = hmc_step.py_func(start, model, 0.2, 10, None, Given(z))
-    path, energies = shown["HMC"]
-    np.testing.assert_allclose(path[-1], state.q, rtol=0, atol=1e-13)  # half steps joined
-    assert energies[-1] - energies[0] == pytest.approx(error, rel=0, abs=1e-13)
-    step = script.rmhmc_step.py_func(script.START, model, 10, 0.15, Given(z), 100, 1e-12, 0.0)
-    path, energies = shown["RMHMC"]
-    np.testing.assert_allclose(path[-1], step.x, rtol=0, atol=1e-13)  # rounding
-    assert energies[-1] - energies[0] == pytest.approx(step.energy_error, rel=0, abs=1e-12)
+        np.testing.assert_allclose(path[-1], end, rtol=0, atol=1e-13)  # rounding
+        assert energies[-1] - energies[0] == pytest.approx(change, rel=0, abs=1e-12)
 
 
 def test_a_ratio_of_blocks_with_the_same_starts_by_hand():
@@ -140,42 +122,34 @@ def test_a_ratio_of_blocks_with_the_same_starts_by_hand():
         (2.5, (7.75 / 3) ** 0.5 / 2), rel=1e-14)
 
 
-def moves(method, **columns):
+def moves(method, eps=0.2, **columns):
     """Return Moves whose blocks scatter by 1 % about the given means."""
-    blocks = np.ones((20, 8)) * [columns.get(c.replace(" ", "_"), 0.5) for c in script.COLUMNS]
-    phase = 0.0 if method == "HMC" else 1.0  # the ratio has an error too
-    return script.Moves(0.2 + 0.1 * phase,
-                        blocks * (1 + 0.01 * np.sin(np.arange(20) + phase))[:, None])
+    means = [columns.get(c.replace(" ", "_"), 0.5) for c in script.COLUMNS]
+    phase = np.arange(20) + (method == "RMHMC")  # the ratio has an error too
+    return script.Moves(eps, means * (1 + 0.01 * np.sin(phase))[:, None])
 
 
-WHAT = "squared jump, RMHMC / HMC"
-GROWS = "squared jump in the local metric at twice the distance / at 0.4 of it"
-
-
-def made_up(short=(), **jumps):
-    """Return a result with which all claims agree; `jumps` of RMHMC, those of HMC are 1.
+def made_up(short=(), near=0.6, here=1.5, far=2.0, Euclidean=2.0):
+    """Return a result with which all claims agree, by jumps of RMHMC; those of HMC are 1.
 
     short : {(spread, l_max): Euclidean jump} where RMHMC does not move further
     """
-    jumps = dict(near=0.6, here=1.5, far=2.0, Euclidean=2.0, accepted=0.93) | jumps
-    local = {0.4: jumps["near"], 1.0: jumps["here"], 2.0: jumps["far"]}
-    result = {}
+    local, result = {0.4: near, 1.0: here, 2.0: far}, {}
     for spread, l_max in script.CASES:
         for name in script.MEASURES:
             result["HMC", spread, l_max, name] = moves("HMC", local=1.0, Euclidean=1.0)
-            result["RMHMC", spread, l_max, name] = moves(
-                "RMHMC", local=local.get(spread, 1.0) if (l_max, name) == (10, "local") else 0.1,
-                Euclidean=dict(short).get((spread, l_max), jumps["Euclidean"])
-                if name == "Euclidean" else 0.1,
-                accepted=jumps["accepted"] if name == "local" else 0.1)
+        result["RMHMC", spread, l_max, "local"] = moves(
+            "RMHMC", local=local.get(spread, 1.0) if l_max == 10 else 0.1)
+        result["RMHMC", spread, l_max, "Euclidean"] = moves(
+            "RMHMC", Euclidean=dict(short).get((spread, l_max), Euclidean))
     return script.Result({}, result)
 
 
 def shown():
-    result, (rmhmc, hmc) = made_up(), [("RMHMC", 1.0, 10, "local"), ("HMC", 1.0, 10, "local")]
-    result.moves[hmc] = moves("HMC", local=1.0)
-    result.moves[rmhmc] = moves("HMC", local=1.5, accepted=0.93, not_converged=0.02,
-                                not_reversible=0.01, metrics=30, return_error=7)._replace(eps=0.3)
+    result = made_up()
+    result.moves["RMHMC", 1.0, 10, "local"] = moves(
+        "HMC", 0.3, local=1.5, accepted=0.93, not_converged=0.02, not_reversible=0.01, metrics=30,
+        return_error=7)
     result.moves["RMHMC", 1.0, 10, "Euclidean"] = moves("HMC", Euclidean=2.0)
     return result._replace(paths={
         "HMC": script.Path(np.zeros((2, 2)), np.array([1.0, 1.25])),
@@ -191,6 +165,10 @@ def test_each_curve_has_the_label_of_its_measure():
     level, _ = (line for line in fig.axes[1].lines if line.get_label().startswith("_child")
                 and len(line.get_xdata()) == 2)
     assert set(level.get_ydata()) == {1}  # as large
+
+
+WHAT = "squared jump, RMHMC / HMC"
+GROWS = "squared jump in the local metric at twice the distance / at 0.4 of it"
 
 
 @pytest.mark.parametrize(("move", "wanted", "found"), [

@@ -23,14 +23,6 @@ from reproduce.paquet.problem import KERNELS
 
 DIGITS = digits_3v5().name
 THREE = (3, 2.0, 1.0)  # a problem of which Plackett's identity has the evidence in closed form
-INF = math.inf
-
-
-def exact():
-    K, y, _ = evidence.problem(DIGITS, *THREE)
-    return math.log(orthant(np.outer(y, y) * K, 1))
-
-
 ONE_RUN = {"IS from q": 4000, "bridge": 1000, "AISq-ellipse": 20, "AIS-ellipse": 30,
            "AISq-RMHMC": 8, "AIS-RMHMC": 40, "AISq-HMC": 3, "tilting": 64}
 MANY = {"AISq-ellipse": 150, "AIS-ellipse": 150, "AISq-RMHMC": 25, "AIS-RMHMC": 80, "AISq-HMC": 25}
@@ -39,14 +31,14 @@ MANY = {"AISq-ellipse": 150, "AIS-ellipse": 150, "AISq-RMHMC": 25, "AIS-RMHMC": 
 @pytest.mark.parametrize("method", evidence.METHODS)
 def test_every_method_finds_the_evidence_of_three_cases(method):
     found = evidence.estimate(method, DIGITS, list(THREE), ONE_RUN[method], MANY.get(method, 6), 1)
-    log_Z = average(method, found["log_Z"])
+    log_Z, (K, y, _) = average(method, found["log_Z"]), evidence.problem(DIGITS, *THREE)
+    exact = math.log(orthant(np.outer(y, y) * K, 1))
     # 4 standard errors, of fixed seeds; those of six runs are themselves a third off
-    assert abs(log_Z.value - exact()) < 4 * log_Z.se
+    assert abs(log_Z.value - exact) < 4 * log_Z.se
     assert log_Z.se < 0.12  # so that an error of a half would be seen
-    assert (not np.isnan(found["se"]).any()) == (method in ("IS from q", "bridge"))
-    assert (not np.isnan(found["k"]).any()) == (method in ("IS from q", "bridge"))
-    ellipses = method == "bridge" or "ellipse" in method
-    assert (not np.isnan(found["evaluations"]).any()) == ellipses
+    own, known = method in ("IS from q", "bridge"), method == "bridge" or "ellipse" in method
+    assert [not np.isnan(found[key]).any() for key in ("se", "k", "evaluations")] == [
+        own, own, known]
 
 
 def test_many_draws_of_q_at_once_are_what_they_are_one_by_one(monkeypatch):
@@ -61,24 +53,19 @@ def test_many_draws_of_q_at_once_are_what_they_are_one_by_one(monkeypatch):
 def test_every_annealing_has_its_start_its_ladder_and_its_kernel(monkeypatch):
     seen = {}
 
-    def ais(model, betas, kernel, runs, rng):
-        seen[name] = model.q_is_prior, betas[1], len(betas), kernel, runs
-        return SimpleNamespace(log_weights=[0.0])
-
-    def by_ellipses(model, betas, runs, rng):
-        seen[name] = model.q_is_prior, betas[1], len(betas), "ellipse", runs
+    def ais(model, betas, *given):
+        *kernel, runs, _ = given
+        seen[name] = model.q_is_prior, betas[1], len(betas), *(kernel or ["ellipse"]), runs
         return SimpleNamespace(log_weights=[0.0], counts=SimpleNamespace(likelihood=12))
 
     monkeypatch.setattr(evidence, "ais", ais)
-    monkeypatch.setattr(evidence, "ais_elliptical_slice", by_ellipses)
+    monkeypatch.setattr(evidence, "ais_elliptical_slice", ais)
     for name in evidence.METHODS:
         if "AIS" in name:
             found = evidence.one_run(name, DIGITS, THREE, 6, np.random.default_rng(0))
             # 12 for six updates; the other kernels have no such number
             assert str(found["evaluations"]) == ("2.0" if "ellipse" in name else "nan")
-    low = {start: evidence.first_temperature(DIGITS, THREE, start) for start in ("AISq", "AIS")}
-    assert low == {"AISq": 1e-3, "AIS": 1e-7}  # that of Figure 2, where it is harmless
-    assert seen == {
+    assert seen == {  # the first temperatures of Figure 2, where they are harmless
         "AISq-ellipse": (False, 1e-3, 7, "ellipse", 1),
         "AIS-ellipse": (True, 1e-7, 7, "ellipse", 1),
         "AISq-RMHMC": (False, 1e-3, 7, KERNELS["RMHMC"], 1),
@@ -96,38 +83,27 @@ def test_the_first_temperature_is_harmless_where_the_likelihood_is_a_step():
 
 
 def test_a_bridge_is_from_those_draws_and_a_chain_after_its_warm_up(monkeypatch):
-    asked = {}
-
-    def chain(x0, model, n, rng):
-        asked["n"], asked["x0"] = n, x0
-        return SimpleNamespace(log_likelihood=np.arange(n, dtype=float),
-                               counts=SimpleNamespace(likelihood=3 * n))
-
-    def bridge(at_target, at_proposal):
-        asked["target"], asked["proposal"] = at_target, at_proposal
-        return SimpleNamespace(log_Z=1.0, standard_error=0.5)
-
-    monkeypatch.setattr(evidence, "elliptical_slice", chain)
-    monkeypatch.setattr(evidence, "bridge_sampling", bridge)
+    asked, annealed = {}, evidence.model(DIGITS, THREE, True)
+    monkeypatch.setattr(evidence, "elliptical_slice", lambda x0, model, n, rng: asked.update(
+        x0=x0, n=n) or SimpleNamespace(log_likelihood=np.arange(n, dtype=float),
+                                       counts=SimpleNamespace(likelihood=3 * n)))
+    monkeypatch.setattr(evidence, "bridge_sampling", lambda at_target, at_proposal: asked.update(
+        target=at_target, proposal=at_proposal) or SimpleNamespace(log_Z=1.0, standard_error=0.5))
     found = evidence.one_run("bridge", DIGITS, THREE, 1000, np.random.default_rng(3))
     assert (found["log_Z"], found["se"], found["evaluations"]) == (1.0, 0.5, 3.0)
-    assert asked["n"] == 330
-    np.testing.assert_array_equal(asked["x0"], evidence.model(DIGITS, THREE, True).mu)
-    np.testing.assert_array_equal(asked["target"], np.arange(30.0, 330.0))
-    same = evidence.log_ratios_of_q(evidence.model(DIGITS, THREE, True), 1000,
-                                    np.random.default_rng(3))
-    np.testing.assert_array_equal(asked["proposal"], same)
+    same = evidence.log_ratios_of_q(annealed, 1000, np.random.default_rng(3))
+    for name, wanted in {"n": 330, "x0": annealed.mu, "target": np.arange(30.0, 330.0),
+                         "proposal": same}.items():
+        np.testing.assert_array_equal(asked[name], wanted)
 
 
 def test_cases_are_evenly_spaced_and_of_one_half_or_of_both(monkeypatch):
-    X, y = evidence.digits(DIGITS, 3)
-    whole = digits_3v5()
-    np.testing.assert_array_equal(X, whole.X[[0, 182, 364]])
-    np.testing.assert_array_equal(y, whole.y[[0, 182, 364]])
+    X, y = (each[[0, 182, 364]] for each in (digits_3v5().X, digits_3v5().y))
     K, labels, _ = evidence.problem(DIGITS, *THREE)
     distance = ((X[:, None] - X) ** 2).sum(-1)
     np.testing.assert_allclose(K, np.exp(2 * 1.0 - distance / 2 / np.exp(2 * 2.0)), rtol=1e-12)
     np.testing.assert_array_equal(labels, y)
+
     def half(label, name):
         return lambda *_, **__: Data(name, np.full((770, 2), label), np.full(770, label))
 
@@ -161,19 +137,14 @@ def test_the_clock_is_of_a_unit_of_each_method_and_of_what_its_start_needs(monke
     now, asked = [0.0], []
 
     def takes(seconds):
-        def spend(*arguments):
-            now[0] += seconds
-
-        return spend
-
-    def estimate(method, *rest):
-        asked.append((method, rest[2]))
-        now[0] += 512.0
+        return lambda *given: now.__setitem__(0, now[0] + seconds)
 
     monkeypatch.setattr(evidence, "GPClassification", SimpleNamespace(
         from_ep=takes(20.0), from_prior=takes(3.0)))
-    for name, stand_in in (("ep", takes(100.0)), ("tilting", takes(7.0)), ("estimate", estimate)):
-        monkeypatch.setattr(evidence, name, stand_in)
+    monkeypatch.setattr(evidence, "ep", takes(100.0))
+    monkeypatch.setattr(evidence, "tilting", takes(7.0))
+    monkeypatch.setattr(evidence, "estimate", lambda method, data, key, size, *_: asked.append(
+        (method, size)) or takes(512.0)())
     monkeypatch.setattr(evidence.time, "thread_time", lambda: now[0])
     four = (4, 2.0, 1.0)
     found = evidence.clock(DIGITS, [[list(THREE), ["tilting", "AISq-RMHMC"]],
@@ -198,20 +169,18 @@ def test_rows_and_averages_by_hand():
     # mean 2, variance 4/3; bias 1, of which (4/3) / 4 + 1/4 are noise
     assert row.log_Z == pytest.approx((2.0, (1 / 3) ** 0.5), rel=1e-12)
     assert row.spread == pytest.approx((4 / 3) ** 0.5, rel=1e-12)
-    assert row.error.value == pytest.approx((4 / 3 + 1 - 1 / 3 - 1 / 4) ** 0.5, rel=1e-12)
-    assert row.error.se == pytest.approx(row.error.value / 6**0.5, rel=1e-12)
+    error = (4 / 3 + 1 - 1 / 3 - 1 / 4) ** 0.5
+    assert row.error == pytest.approx((error, error / 6**0.5), rel=1e-12)
     assert (row.runs, row.own.value, row.k, row.evaluations) == (4, 0.2, 0.4, 2.0)
     assert row.seconds == (3.0, 0.1)
-    tail = t.sf(1 / (1 / 3 + 1 / 4) ** 0.5, 3)
-    assert row.z == pytest.approx(norm.isf(tail), rel=1e-12)
+    assert row.z == pytest.approx(norm.isf(t.sf(1 / (1 / 3 + 1 / 4) ** 0.5, 3)), rel=1e-12)
     assert made([1.0, 3.0], truth=9.0).z < 0
     # a bias that is no larger than its noise is none
     assert made([1.0, 3.0, 1.0, 3.0], truth=2.1).error.value == pytest.approx((4 / 3) ** 0.5)
     assert average("bridge", [0.0, 2.0]) == pytest.approx((1.0, 1.0), rel=1e-12)
-    for method in evidence.METHODS:
-        if method != "bridge":
-            assert average(method, [0.0, 2.0]).value == pytest.approx(
-                logsumexp([0.0, 2.0]) - math.log(2), rel=1e-12)
+    for method in {*evidence.METHODS} - {"bridge"}:
+        assert average(method, [0.0, 2.0]).value == pytest.approx(
+            logsumexp([0.0, 2.0]) - math.log(2), rel=1e-12)
 
 
 @pytest.mark.parametrize(("method", "field", "good", "bad"), [
@@ -234,9 +203,9 @@ def test_costs_by_hand_and_the_least_of_them():
     cheap = row._replace(seconds=Measured(1.0, 0.1))
     rows = {("a", "bridge", 1): row, ("a", "bridge", 2): cheap, ("b", "bridge", 2): cheap,
             ("a", "tilting", 1): cheap}
-    assert best(rows, "a", "bridge").value == pytest.approx(9.0, rel=1e-12)
-    assert best(rows | {("a", "bridge", 2): cheap._replace(z=-4.0)}, "a", "bridge").value == (
-        pytest.approx(45.0, rel=1e-12))
+    for z, least in ((0.0, 9.0), (-4.0, 45.0)):
+        assert best(rows | {("a", "bridge", 2): cheap._replace(z=z)}, "a", "bridge").value == (
+            pytest.approx(least, rel=1e-12))
     broken = {place: found._replace(own=Measured(0.3)) for place, found in rows.items()}
     assert best(broken, "a", "bridge") is None and best(broken, "a", "tilting")
     assert best(rows, "c", "bridge") is None
@@ -246,14 +215,12 @@ def test_costs_by_hand_and_the_least_of_them():
 class Stored:
     """In place of an experiment: values that say which run they are of."""
 
-    seed = 3
-
     def __init__(self, budget):
-        self.budget, self.tasks = budget, []
+        self.budget, self.seed = budget, 3
 
     def replicates(self, function, tasks, *_, **__):
-        self.tasks = tasks
-        return [{"log_Z": [0.1 * k for k in range(task["runs"])]} for task in tasks]
+        (self.task,) = tasks
+        return [{"log_Z": [0.1 * k for k in range(self.task["runs"])]}]
 
 
 def asked(cases):
@@ -285,7 +252,7 @@ def test_where_there_are_365_digits_the_ladder_ends_there(note, sizes):
 
 
 GRID = [(100, a, b) for a in (2.85, 4.85) for b in (1.1, 7.1)]
-KEYS = [script.PAPER, *GRID]
+KEYS, HARD = [script.PAPER, *GRID], (100, 4.85, 5.1)
 WORTH = {"AISq-RMHMC": 100.0}  # seconds; of all others 1
 
 
@@ -295,51 +262,40 @@ def row(method, **other):
                Measured(WORTH.get(method, 1.0), 0.01), 0.5)._replace(**other)
 
 
-def made_up(rows=(), **other):
+def made_up(rows=(), keys=KEYS, **other):
     """Return a result with which all claims agree; `rows` and `other` are changed in it."""
+    hard = {(HARD, m, 1): row(m, seconds=Measured(1e6 * WORTH.get(m, 1.0), 1.0))
+            for m in evidence.METHODS if HARD in keys}
     result = script.Result(
-        keys=KEYS, truth=dict.fromkeys(KEYS, Measured(-9.0, 0.01)), data="digits",
-        rows={(key, m, 1): row(m) for key in KEYS for m in evidence.METHODS} | dict(rows),
-        EP={key: (Measured(-0.2 if key[2] == 7.1 else -0.05, 0.01),) * 2 for key in KEYS},
-        k=dict.fromkeys(KEYS, Measured(0.9, 0.02)), last_step=dict.fromkeys(KEYS, 0.4),
-        setup={key: dict(q=1.0, prior=1.0, tilt=1.0) for key in KEYS})
+        keys=keys, truth=dict.fromkeys(keys, Measured(-9.0, 0.01)), data="digits",
+        rows={(key, m, 1): row(m) for key in keys for m in evidence.METHODS} | hard | dict(rows),
+        EP={key: (Measured({7.1: -0.2}.get(key[2], -0.5 if key == HARD else -0.05), 0.01),) * 2
+            for key in keys},
+        k=dict.fromkeys(keys, Measured(0.9, 0.02)), last_step=dict.fromkeys(keys, 0.4),
+        setup={key: dict(q=1.0, prior=1.0, tilt=1.0) for key in keys})
     return result._replace(**{name: getattr(result, name) | values
                               for name, values in other.items()})
 
 
-HARD = (100, 4.85, 5.1)
 HARDEST = "log(difficulty at (4.85, 5.1) / the largest elsewhere on the grid)"
 
 
-def judged(**other):
-    """Return the verdicts of made_up() with one problem more, the hardest."""
-    result = made_up(**other)
-    hard = {(HARD, m, 1): row(m, seconds=Measured(1e6 * WORTH.get(m, 1.0), 1.0))
-            for m in evidence.METHODS}
-    return verdicts(script, result._replace(
-        keys=[*KEYS, HARD], rows=hard | result.rows,
-        EP={HARD: (Measured(-0.5, 0.01),) * 2} | result.EP,
-        k={HARD: Measured(0.9, 0.02)} | result.k))
-
-
 def changed(**other):
-    return {what: found for what, found in judged(**other).items() if found != "agrees"}
+    """Return what does not agree, and its verdict, with one problem more, the hardest."""
+    found = verdicts(script, made_up(keys=[*KEYS, HARD], **other))
+    return {what: verdict for what, verdict in found.items() if verdict != "agrees"}
 
 
-def test_all_claims_agree_where_they_are_right():
-    assert changed() == {}
-
-
-EASY = {"AISq-RMHMC": row("AISq-RMHMC", seconds=Measured(1.0, 0.01)),
-        "bridge": row("bridge", seconds=Measured(0.01, 1e-4))}
+EASY = {(HARD, m, 1): row(m, seconds=Measured(seconds, 0.01 * seconds))
+        for m, seconds in (("AISq-RMHMC", 1.0), ("bridge", 0.01))}
+NEAR = {HARD: (Measured(-0.1, 0.01),) * 2}
 
 
 @pytest.mark.parametrize(("other", "found"), [
-    ({"EP": {HARD: (Measured(-0.1, 0.01),) * 2}}, "not specified"),
-    *[({"rows": {(HARD, m, 1): easy}}, "not specified") for m, easy in EASY.items()],
-    ({"rows": {(GRID[0], "AISq-RMHMC", 1): row("", spread=1.5)}}, "not specified"),  # broken there
-    ({"EP": {HARD: (Measured(-0.1, 0.01),) * 2},
-      "rows": {(HARD, m, 1): easy for m, easy in EASY.items()}}, "every setting differs")])
+    *[(other, "not specified") for other in (
+        {"EP": NEAR}, *({"rows": {key: easy}} for key, easy in EASY.items()),
+        {"rows": {(GRID[0], "AISq-RMHMC", 1): row("", spread=1.5)}})],  # broken there
+    ({"EP": NEAR, "rows": EASY}, "every setting differs")])
 def test_the_hardest_setting_is_so_in_every_sense(other, found):
     assert changed(**other)[HARDEST] == found
 
@@ -349,10 +305,9 @@ def test_the_bridge_that_other_scripts_ask_for_is_the_longest_of_this_one(N, mon
     tasks, other, named = asked(digits_3v5()), Stored("paper"), []
     monkeypatch.setattr(evidence, "Experiment", lambda name, _: named.append(name) or other)
     found = evidence.bridge_estimate(other, DIGITS, N)
-    (task,) = other.tasks
     assert named == [script.NAME]
-    assert task in [{k: v for k, v in each.items() if k != "cost"} for each in tasks]
-    assert task["method"] == "bridge" and task["size"] == max(
+    assert other.task in [{k: v for k, v in each.items() if k != "cost"} for each in tasks]
+    assert other.task["method"] == "bridge" and other.task["size"] == max(
         each["size"] for each in tasks if each["method"] == "bridge")
     assert found == average("bridge", [0.1 * k for k in range(script.RUNS["paper"])])
 
@@ -362,34 +317,31 @@ def test_a_bridge_of_another_size_has_draws_of_its_own_and_fewer(budget, monkeyp
     other = Stored(budget)
     monkeypatch.setattr(evidence, "Experiment", lambda *_: other)
     evidence.bridge_estimate(other, DIGITS, 60)
-    (task,) = other.tasks
-    assert task["problem_key"] == [60, 4.85, 5.1] and task["size"] == 5000
-    assert task["seed"][1] == len(evidence.LADDER[budget])
+    assert other.task["problem_key"] == [60, 4.85, 5.1] and other.task["size"] == 5000
+    assert other.task["seed"][1] == len(evidence.LADDER[budget])
 
 
 AT = "the paper's problem"
 
 
-@pytest.mark.parametrize(("other", "what"), [
+@pytest.mark.parametrize(("changes", "what"), [
     ({"k": {script.PAPER: Measured(0.5, 0.02)}}, []),  # nothing predicts it: no claim
     ({"EP": {key: (Measured(-0.01, 0.001),) * 2 for key in GRID if key[2] == 7.1}},
      ["|EP error|, largest sigma - least"]),
-    ({"rows": {(GRID[0], "bridge", 1): row("bridge", z=-5.0)}}, ["bridge: largest |z|, adjusted"]),
-    ({"rows": {(GRID[0], "AISq-ellipse", 1): row("", z=5.0)}},
-     ["AISq-ellipse: largest |z|, adjusted"]),
-    ({"rows": {(GRID[0], "AISq-ellipse", 1): row("", z=5.0, spread=1.5)}}, []),  # not to be trusted
-    ({"rows": {(GRID[0], "tilting", 1): row("", z=5.0)}}, []),
-    ({"rows": {(script.PAPER, "bridge", 1): row("", own=Measured(0.05, 0.001))}},
-     [f"bridge: error / own standard error, {AT}"]),
-    ({"rows": {(GRID[0], "bridge", 1): row("", own=Measured(0.9, 0.01))}},
-     ["bridge: largest own standard error"]),
+    *[({"rows": {(key, method, 1): row("", **other)}}, what) for key, method, other, what in (
+        (GRID[0], "bridge", {"z": -5.0}, ["bridge: largest |z|, adjusted"]),
+        (GRID[0], "AISq-ellipse", {"z": 5.0}, ["AISq-ellipse: largest |z|, adjusted"]),
+        (GRID[0], "AISq-ellipse", {"z": 5.0, "spread": 1.5}, []),  # not to be trusted
+        (GRID[0], "tilting", {"z": 5.0}, []),
+        (script.PAPER, "bridge", {"own": Measured(0.05, 0.001)},
+         [f"bridge: error / own standard error, {AT}"]),
+        (GRID[0], "bridge", {"own": Measured(0.9, 0.01)}, ["bridge: largest own standard error"]),
+        (script.PAPER, "bridge", {"seconds": Measured(1e4, 1.0)},
+         [f"log(cost of AISq-RMHMC / bridge), {AT}"]))],
     ({"rows": {(GRID[0], m, 1): row("", seconds=Measured(1e4, 1.0)) for m in evidence.METHODS
-               if m != "AISq-RMHMC"}}, ["log(cost of AISq-RMHMC / best other), least"]),
-    ({"rows": {(script.PAPER, "bridge", 1): row("", seconds=Measured(1e4, 1.0))}},
-     [f"log(cost of AISq-RMHMC / bridge), {AT}"]),
-])
-def test_a_quantity_that_is_moved_moves_its_own_claim(other, what):
-    moved = changed(**other)
+               if m != "AISq-RMHMC"}}, ["log(cost of AISq-RMHMC / best other), least"])])
+def test_a_quantity_that_is_moved_moves_its_own_claim(changes, what):
+    moved = changed(**changes)
     if "bridge: largest" in str(what):  # no longer to be used there, which is harder than anything
         assert moved.pop(HARDEST) == "not specified"
     assert moved == dict.fromkeys(what, "differs")
@@ -399,38 +351,32 @@ def test_where_the_others_break_there_is_a_place_for_it():
     rows = {(GRID[0], m, 1): row(m, spread=2.0, own=Measured(0.2, 0.01)) for m in evidence.METHODS
             if m not in ("AISq-RMHMC", "bridge")}
     rows |= {(GRID[0], "bridge", 1): row("bridge", z=4.5)}
-    assert script.log_cost_ratio(made_up(rows), GRID[0], ["bridge", "tilting"]).value == -INF
-    assert script.verdict(made_up(rows), GRID[0], "bridge") == "void"
-    assert script.verdict(made_up(rows), GRID[0], "tilting") == "broken"
-    assert script.verdict(made_up(rows), GRID[0], "AISq-RMHMC") == "4e+02"
-    assert script.verdict(made_up(rows), (8, 1, 1), "bridge") == ""
+    assert script.log_cost_ratio(made_up(rows), GRID[0], ["bridge", "tilting"]).value == -math.inf
     # of two sizes one is to be trusted, and does not agree
-    rows[GRID[0], "bridge", 2] = row("bridge", own=Measured(0.5))
-    assert script.verdict(made_up(rows), GRID[0], "bridge") == "void"
+    for more in ({}, {(GRID[0], "bridge", 2): row("bridge", own=Measured(0.5))}):
+        assert [script.verdict(made_up(rows | more), key, method) for key, method in (
+            (GRID[0], "bridge"), (GRID[0], "tilting"), (GRID[0], "AISq-RMHMC"),
+            ((8, 1, 1), "bridge"))] == ["void", "broken", "4e+02", ""]
     unfit = {(GRID[0], "AISq-RMHMC", 1): row("", z=9.0)}
-    assert script.log_cost_ratio(made_up(unfit), GRID[0], ["bridge"]).value == INF
+    assert script.log_cost_ratio(made_up(unfit), GRID[0], ["bridge"]).value == math.inf
 
 
 def test_each_point_of_the_figure_is_in_its_place():
-    result = made_up({(script.PAPER, "tilting", 2): row("", error=Measured(0.3, 0.01), spread=2.0),
-                      (GRID[1], "bridge", 1): row("bridge", seconds=Measured(0.5, 0.01)),
-                      **{(GRID[3], m, 1): row(m, z=9.0) for m in evidence.METHODS}})
-    other = (365, *script.PAPER[1:])
-    result.rows.update({(other, m, 1): row(m, seconds=Measured(3.0, 0.1))
-                        for m in evidence.METHODS})
-    result = result._replace(keys=[other, *KEYS])
-    for k, key in enumerate(result.keys):
-        result.k[key] = Measured(0.1 * (k + 1), 0.02)
-    result.EP[script.PAPER] = Measured(-0.2, 0.01), Measured(0.1, 0.01)
-    result.setup[script.PAPER] = dict(q=7.0, prior=1.0, tilt=1.0)
-    result.EP[other] = result.EP[script.PAPER]
-    fig = script.figure(result)
-    left, middle, right = fig.axes
+    P, other = script.PAPER, (365, *script.PAPER[1:])
+    rows = {(P, "tilting", 2): row("", error=Measured(0.3, 0.01), spread=2.0)}
+    for m in evidence.METHODS:
+        rows |= {(GRID[3], m, 1): row(m, z=9.0),
+                 (other, m, 1): row(m, seconds=Measured(3.0, 0.1))}
+    rows[GRID[1], "bridge", 1] = row("bridge", seconds=Measured(0.5, 0.01))
+    result = made_up(rows, [other, *KEYS], setup={P: dict(q=7.0, prior=1.0, tilt=1.0)},
+                     EP=dict.fromkeys([other, P], (Measured(-0.2, 0.01), Measured(0.1, 0.01))),
+                     k={key: Measured(0.2 + 0.1 * k, 0.02) for k, key in enumerate(KEYS)})
+    left, middle, right = script.figure(result).axes
     whole, filled = left.lines[:16:2], left.lines[1:16:2]
     for method, line, dots in zip(evidence.METHODS, whole, filled, strict=True):
         seconds = WORTH.get(method, 1.0)
-        points = [(seconds, 0.2), *[(seconds, 0.3)] * (method == "tilting")]
-        assert line.get_label() == method and line.get_xydata().tolist() == [*map(list, points)]
+        points = [[seconds, 0.2], *[[seconds, 0.3]] * (method == "tilting")]
+        assert line.get_label() == method and line.get_xydata().tolist() == points
         # one run of tilting, whose logs spread by 2, and k = .9 are not to be trusted
         assert dots.get_xydata().tolist() == [[seconds, 0.2]] * (method != "IS from q")
     assert [(line.get_label(), *line.get_xydata()[0]) for line in left.lines[16:]] == [
@@ -442,7 +388,7 @@ def test_each_point_of_the_figure_is_in_its_place():
     how = {line.get_label(): (line.get_color(), line.get_marker()) for line in whole}
     for key, line, text in zip(GRID, right.lines, right.texts, strict=True):
         assert line.get_xydata().tolist() == [[key[2], key[1]]] and text.xy == (key[2], key[1])
-        assert text.get_text() == f"{0.1 * (result.keys.index(key) + 1):.2f}"
+        assert text.get_text() == f"{result.k[key].value:.2f}"
     # the bridge is cheaper than all others; elsewhere it is the first of equals, or all is void
     assert {(line.get_color(), line.get_marker()) for line in right.lines[:3]} == {how["bridge"]}
     assert right.lines[3].get_marker() == "x"
@@ -451,10 +397,10 @@ def test_each_point_of_the_figure_is_in_its_place():
 def test_the_table_shows_what_was_measured():
     here = row("bridge", error=Measured(0.35, 0.01), own=Measured(0.15, 0.01), z=-1.5,
                seconds=Measured(4.0, 0.1), evaluations=2.25, runs=5)
-    result = made_up({(script.PAPER, "bridge", 1): here})
-    result.EP[script.PAPER] = Measured(-0.25, 0.01), Measured(0.125, 0.01)
-    result.setup[script.PAPER] = dict(q=2.0, prior=3.0, tilt=4.0)
-    result.k[script.PAPER], result.last_step[script.PAPER] = Measured(0.75, 0.02), 0.5
+    P = script.PAPER
+    result = made_up({(P, "bridge", 1): here}, EP={P: (Measured(-0.25), Measured(0.125))},
+                     setup={P: dict(q=2.0, prior=3.0, tilt=4.0)}, last_step={P: 0.5},
+                     k={P: Measured(0.75, 0.02)})
     problems, sizes = read_tables(script.table(result))
     # costs: 4 s x 0.35^2 / 0.1^2, and 100 s or 1 s x 0.2^2 / 0.1^2; k = .9 is not to be trusted
     costs = dict.fromkeys(evidence.METHODS, "4") | {

@@ -91,15 +91,14 @@ def test_ratios_and_their_errors_by_hand():
     relative = (0.0005**2 / 3 / 0.011**2 + 0.0005**2 / 3 / 0.005**2) ** 0.5
     assert errata.run(None, None)["s"]["CTG", "data"] == pytest.approx((2.2, 2.2 * relative))
     # Chess, data against normal: g = L = 9, not the printed 13
-    value, se = errata.log_ratio("Chess", "data", "normal", "tau_beta x g")
-    assert value == pytest.approx(np.log(18.9 * 9 / (19.0 * 11.8)), rel=1e-12)
-    rounding = (0.05**2 / 3 / 18.9**2) + (0.05**2 / 3 / 19.0**2)
-    assert se == pytest.approx((2 * printed.SE_LOG_TAU**2 + rounding) ** 0.5, rel=1e-12)
-    value, se = errata.log_ratio("CTG", "data", "HMC", "tau x s")
-    assert value == pytest.approx(np.log(6.2 * 0.011 / (5.0 * 0.005)), rel=1e-12)
-    rounding = (0.05**2 / 6.2**2 + 0.05**2 / 5.0**2
-                + 0.0005**2 / 0.011**2 + 0.0005**2 / 0.005**2) / 3
-    assert se == pytest.approx((2 * printed.SE_LOG_TAU**2 + rounding) ** 0.5, rel=1e-12)
+    of_tau, of_s = ((0.05 / 6.2) ** 2 + (0.05 / 5.0) ** 2,
+                    (0.0005 / 0.011) ** 2 + (0.0005 / 0.005) ** 2)
+    for key, value, rounding in (
+            (("Chess", "data", "normal", "tau_beta x g"), 18.9 * 9 / (19.0 * 11.8),
+             (0.05 / 18.9) ** 2 + (0.05 / 19.0) ** 2),
+            (("CTG", "data", "HMC", "tau x s"), 6.2 * 0.011 / (5.0 * 0.005), of_tau + of_s)):
+        assert errata.log_ratio(*key) == pytest.approx(
+            (np.log(value), (2 * printed.SE_LOG_TAU**2 + rounding / 3) ** 0.5), rel=1e-12)
 
 
 def test_misprints_and_comparisons_are_shown():
@@ -120,8 +119,8 @@ def test_misprints_and_comparisons_are_shown():
         r"StatLog, HMC: $\tau_{\beta}$ $\times$ $s$", "0.191", r"5.6 $\times$ 0.033 = 0.185",
         "0.1804 to 0.1893"]  # 5.55 x 0.0325 and 5.65 x 0.0335
     # the product of the wrong g
-    noted = [cells[k, 2] for k in range(1, 6) if "not 13" in cells[k, 2]]
-    assert noted == [r"18.9 $\times$ 9 (not 13) = 170"]
+    assert [text for text in cells.values() if "not 13" in text] == [
+        r"18.9 $\times$ 9 (not 13) = 170"]
 
 
 def test_each_comparison_of_the_figure_is_in_its_place():

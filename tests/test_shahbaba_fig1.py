@@ -13,14 +13,12 @@ HMC, WALK, LARGE = fig1.METHODS
 
 
 def made_up():
-    def method(lag_1, tau, jump, rate):
-        return fig1.Estimates(
-            Measured(lag_1, 1e-3), Measured(tau, 0.01 * tau), Measured(jump, 0.01),
-            Measured(rate, 1e-3), mean=Measured(3.0, 0.01), covariance=Measured(0.95, 0.01),
-            s=Measured(1e-5, 1e-7))
-
-    return fig1.Result({HMC: method(-0.5, 0.5, 2.0, 0.97), WALK: method(0.9, 20.0, 0.5, 0.8),
-                        LARGE: method(0.4, 2.0, 1.3, 0.2)}, Measured(1.3, 0.1), (-0.5, 0.97), 10,
+    methods = {m: fig1.Estimates(
+        Measured(lag_1, 1e-3), Measured(tau, 0.01 * tau), Measured(jump, 0.01),
+        Measured(rate, 1e-3), mean=Measured(3.0, 0.01), covariance=Measured(0.95, 0.01),
+        s=Measured(1e-5, 1e-7)) for m, lag_1, tau, jump, rate in (
+            (HMC, -0.5, 0.5, 2.0, 0.97), (WALK, 0.9, 20.0, 0.5, 0.8), (LARGE, 0.4, 2.0, 1.3, 0.2))}
+    return fig1.Result(methods, Measured(1.3, 0.1), (-0.5, 0.97), 10,
                        {m: np.arange(60.0).reshape(30, 2) for m in (HMC, WALK)})
 
 
@@ -66,44 +64,36 @@ def test_the_settings_are_those_of_section_1():
 def test_a_chains_numbers_are_those_of_its_states(method, scale):
     found = fig1.one_chain(method, scale, 2000, 4)
     q = fig1.sample(method, scale, 2000, 4).samples[200:]  # without the warm-up
-    x = q[:, 0]
-    assert found["mean"] == x.mean()
-    r = x - x.mean()
-    assert found["lag_1"] == pytest.approx(np.sum(r[1:] * r[:-1]) / np.sum(r**2), rel=1e-12)
-    assert found["tau"] == initial_sequence(x).tau
-    jumps = [np.sqrt((a - b) @ (a - b)) for a, b in zip(q[1:], q[:-1], strict=True)]
-    assert found["jump"] == pytest.approx(np.mean(jumps), rel=1e-12)
-    assert found["covariance"] == pytest.approx(np.mean((q[:, 0] - 3) * (q[:, 1] - 3)), rel=1e-12)
-    assert found["rate"] == fig1.sample(method, scale, 2000, 4).accepted.mean()
+    x, r = q[:, 0], q[:, 0] - q[:, 0].mean()
+    assert found == pytest.approx({
+        "lag_1": np.sum(r[1:] * r[:-1]) / np.sum(r**2), "tau": initial_sequence(x).tau,
+        "jump": np.mean([np.sqrt((a - b) @ (a - b)) for a, b in zip(q[1:], q[:-1], strict=True)]),
+        "covariance": np.mean((x - 3) * (q[:, 1] - 3)), "mean": x.mean(),
+        "rate": fig1.sample(method, scale, 2000, 4).accepted.mean()}, rel=1e-12)
     short = fig1.sample(method, scale, 50, 4).samples  # of which the warm-up is a fifth
     assert fig1.one_chain(method, scale, 50, 4)["mean"] == short[10:, 0].mean()
 
 
 def test_the_clock_times_each_method_in_turn(monkeypatch):
     order, now = [], [0.0]
-
-    def sample(method, scale, n, seed):
-        order.append((method, scale, seed))
-        now[0] += {HMC: 1.0, WALK: 2.0, LARGE: 3.0}[method] * n
-
-    monkeypatch.setattr(fig1, "sample", sample)
-    monkeypatch.setattr(fig1.time, "thread_time", lambda: now[0])
+    monkeypatch.setattr(fig1, "sample", lambda method, scale, n, seed: order.append(
+        (method, scale, seed)) or now.append({HMC: 1.0, WALK: 2.0, LARGE: 3.0}[method] * n))
+    monkeypatch.setattr(fig1.time, "thread_time", lambda: sum(now))
     assert fig1.clock(2, 10) == {"seconds": {HMC: [1.0] * 2, WALK: [2.0] * 2, LARGE: [3.0] * 2}}
     assert order == [(m, scale, k) for k in range(3) for m, scale in fig1.METHODS.items()]
 
 
-class Recorder(studies.Recorder):
-    def made(self, function, tasks):
-        if function.__name__ == "clock":
-            return [{"seconds": {HMC: [1.0, 2.0], WALK: [2.0, 8.0], LARGE: [5.0, 5.0]}}]
-        # (1 or 2 or 3) x 100 for the method, and the chain's number
-        return [dict.fromkeys(fig1.Estimates._fields, 100.0 * (1 + task["seed"][1])
-                              + task["seed"][2]) for task in tasks]
+def made(function, tasks):
+    if function is fig1.clock:
+        return [{"seconds": {HMC: [1.0, 2.0], WALK: [2.0, 8.0], LARGE: [5.0, 5.0]}}]
+    # (1 or 2 or 3) x 100 for the method, and the chain's number
+    return [dict.fromkeys(fig1.Estimates._fields, 100.0 * (1 + task["seed"][1]) + task["seed"][2])
+            for task in tasks]
 
 
 @pytest.mark.parametrize("budget", BUDGETS)
 def test_every_chain_goes_to_its_method(budget):
-    experiment = Recorder(budget)
+    experiment = studies.Recorder(budget, made)
     result = fig1.run(experiment, None)
     (_, tasks), (second, _) = experiment.calls
     assert second == "clock"

@@ -32,24 +32,29 @@ def made_up():
         for slope in SLOPES}, (0.9, 0.1))
 
 
-def measured(slope, key, value):
-    """Make a function that gives the values of a slope another start: one value, or a vector."""
-    def change(result):
-        values = getattr(result.slopes[slope], key).copy()
-        values[: np.size(value)] = value
-        return replaced(result, ["slopes", slope, key], values)
+def measured(slope, **starts):
+    """Make a function that gives the first data sets of a slope these values."""
+    return lambda result: replaced(result, ["slopes", slope], result.slopes[slope]._replace(**{
+        key: np.append(start, getattr(result.slopes[slope], key)[len(start):])
+        for key, start in starts.items()}))
 
-    return change
+
+def check_classes(lines, cases):
+    """Assert that lines show the classes as Figure 2 does: "white circles and black squares"."""
+    for line, label, marker, colour in zip(lines, (0, 1), "os", ("white", "black"), strict=True):
+        np.testing.assert_array_equal(line.get_xydata(), cases.X[cases.y == label])
+        assert (line.get_label(), line.get_marker(), line.get_mfc()) == (
+            f"$y$ = {label}", marker, colour)
 
 
 MOVED = {
     # one data set of 400
-    **{f"{key}, slope {slope}": (measured(slope, key, value), [what])
+    **{f"{key}, slope {slope}": (measured(slope, **{key: [value]}), [what])
        for slope in SLOPES for key, value, what in (
            ("distance", -0.01, DISTANCE), ("off", -0.01, OFF), ("weight", -0.01, WEIGHT),
            ("sum", 2e-12, SUM), ("prior", 1e-9, PRIOR))},
     # the least favourable slope counts; a mean of 0.27 is below 0.3 by 10 standard errors
-    **{f"share of {0.5 - by}, slope {slope}": (measured(slope, "share", SHARES - by),
+    **{f"share of {0.5 - by}, slope {slope}": (measured(slope, share=SHARES - by),
                                                [SHARE] * (by > 0.2))
        for slope in SLOPES for by in (0.23, 0.17)},
     "half": (put("simulated", (0.45, 0.1)), [MOST]), "fast": (put("simulated", (0.9, 1.1)), [SLOW]),
@@ -66,7 +71,7 @@ def test_one_quantity_moved_and_no_other_claim_differs():
 
 @pytest.mark.parametrize("slope", SLOPES)
 def test_what_depends_on_the_slope_is_not_specified(slope):
-    found = verdicts(fig4, measured(slope, "left", [0.6] * 250)(made_up()))
+    found = verdicts(fig4, measured(slope, left=[0.6] * 250)(made_up()))
     assert found.pop(LEFT) == "not specified"
     assert set(found.values()) == {"agrees"}
 
@@ -92,29 +97,21 @@ def test_the_quantities_of_a_data_set_by_another_route():
     def information(some):
         return (X[some].T * w[some]) @ X[some]
 
-    J_0 = information(near[:30]) + np.eye(3) / 25
-    J = J_0 + information(near[30:])
+    J_0, J_1 = information(near[:30]) + np.eye(3) / 25, information(near[30:])
+    J = J_0 + J_1
     assert found.share == pytest.approx(np.trace(np.linalg.inv(J) @ J_0) / 3, rel=1e-9)
-    assert found.curvature == pytest.approx(
-        np.linalg.norm(information(near[30:]), 2) / np.linalg.norm(J, 2), rel=1e-9)
+    assert found.curvature == pytest.approx(np.linalg.norm(J_1, 2) / np.linalg.norm(J, 2), rel=1e-9)
 
-    def dU(direction, t, some, prior):
-        steps = t / np.sqrt(direction @ J @ direction)
-        out = []
-        for step in steps:
-            at = q + step * direction
-            pull = X[some].T @ (1 / (1 + np.exp(-X[some] @ at)) - cases.y[some])
-            out.append(direction @ (pull + prior * at / 25))
-        return np.array(out)
+    def dU(direction, some, prior):
+        at = q + np.linspace(-2, 2, 41)[:, None] / np.sqrt(direction @ J @ direction) * direction
+        pull = (1 / (1 + np.exp(-at @ X[some].T)) - cases.y[some]) @ X[some]
+        return (pull + prior * at / 25) @ direction
 
-    t, every = np.linspace(-2, 2, 41), np.arange(100)
-    along, across = np.array([0, *q[1:]]) / norm, np.array([0, -q[2], q[1]]) / norm
-    for key, direction in (("along", along), ("across", across)):
-        slow, whole = dU(direction, t, near[30:], 0), dU(direction, t, every, 1)
-        assert getattr(found, key) == pytest.approx(np.ptp(slow) / np.ptp(whole), rel=1e-9)
-    beta_1 = np.array([0.0, 1.0, 0.0])
-    slow, whole = dU(beta_1, t, near[30:], 0), dU(beta_1, t, every, 1)
-    assert found.left == pytest.approx(np.sum(slow**2) / np.sum(whole**2), rel=1e-9)
+    for key, direction, of in (("along", np.array([0, *q[1:]]) / norm, np.ptp),
+                               ("across", np.array([0, -q[2], q[1]]) / norm, np.ptp),
+                               ("left", np.array([0.0, 1.0, 0.0]), lambda d: np.sum(d**2))):
+        slow, whole = dU(direction, near[30:], 0), dU(direction, near, 1)
+        assert getattr(found, key) == pytest.approx(of(slow) / of(whole), rel=1e-9)
 
 
 def test_what_the_parts_leave_of_a_sum_is_relative_to_the_first(monkeypatch):
@@ -138,11 +135,7 @@ def test_the_region_of_R_0_and_the_derivatives_are_in_their_places():
     # the widest is between the last case of R_0 and the first that is not, but for rounding
     assert eta[inside].max() < found[0].max() < eta[~inside].min()
     assert found[1].max() < 1e-9  # P(y = 1) = 1/2
-    for dots, label in zip(first.lines[:2], (0, 1), strict=True):
-        np.testing.assert_array_equal(dots.get_xydata(), cases.X[cases.y == label])
-        # as in Figure 2: white circles are class 0, black squares class 1
-        assert (dots.get_label(), dots.get_marker(), dots.get_markerfacecolor()) == (
-            f"$y$ = {label}", "os"[label], ("white", "black")[label])
+    check_classes(first.lines[:2], cases)
     for ax, j in zip(others, (1, 2, 0), strict=True):
         assert ax.get_xlabel() == ("$\\alpha$", "$\\beta_1$", "$\\beta_2$")[j]
         *curves, mode = ax.lines

@@ -1,5 +1,7 @@
 """What a mass matrix does beside split HMC: coordinates, chains, settings, claims."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -40,18 +42,16 @@ def test_whitened_energies_gradients_and_hessians_are_those_of_q(problem):
     differences = [(U(z + h * e, new) - U(z - h * e, new)) / (2 * h) for e in np.eye(3)]
     # h^2 and rounding over h are both about 1e-10
     np.testing.assert_allclose(g, differences, rtol=0, atol=1e-8)
-    np.testing.assert_array_equal(grad_U(z, new), g)
-    assert energy == U(z, new)
+    assert energy == U(z, new) and (grad_U(z, new) == g).all()
     np.testing.assert_array_equal(case_entropy(z, new), case_entropy(q, model))
-    C = whiten(model, fit).C
     # the Hessian is that of the mode to rounding
-    np.testing.assert_allclose(C.T @ hessian(fit.q_hat, model) @ C, np.eye(3), rtol=0, atol=1e-12)
+    np.testing.assert_allclose(new.C.T @ hessian(fit.q_hat, model) @ new.C, np.eye(3), rtol=0,
+                               atol=1e-12)
     new, normal, split = whitened_problem(model, fit, 0.3)
     assert U(z, split.R_0) + U(z, split.R_1) == pytest.approx(U(z, new), rel=1e-14)
-    cases = split.cases
-    np.testing.assert_array_equal(cases, np.sort(np.argsort(-case_entropy(fit.q_hat, model))[:30]))
-    assert U(z, select_cases(new, cases, 0.0)) == U(original(z[None], new)[0],
-                                                    select_cases(model, cases, 0.0))
+    cases = np.sort(np.argsort(-case_entropy(fit.q_hat, model))[:30])
+    np.testing.assert_array_equal(split.cases, cases)
+    assert U(z, select_cases(new, cases, 0.0)) == U(q, select_cases(model, cases, 0.0))
     assert U(z, normal) == pytest.approx(z @ z / 2, rel=1e-14)
 
 
@@ -66,25 +66,19 @@ def small(monkeypatch):
 
 
 def test_all_methods_sample_the_same_posterior(small):
-    def row(method, n, seed):
-        if method in rivals.NUTS:
-            return rivals.nuts_row("CTG", method, n, 300, 4, [seed])
-        setting = [0.5, 4] if method in METHODS else [0.9, 2]
-        return rivals.row_of_chains("CTG", method, setting, n, 100, 4, [seed])
-
-    long = pool(row(rivals.MASS, 9000, 1)["chains"])
+    long = pool(rivals.row_of_chains("CTG", rivals.MASS, [0.9, 2], 9000, 100, 4, [1])["chains"])
     for method in (*rivals.OURS, *rivals.NUTS):
-        found = row(method, 2500, 2)
+        setting = [0.5, 4] if method in METHODS else [0.9, 2]
+        found = (rivals.nuts_row("CTG", method, 2500, 300, 4, [2]) if method in rivals.NUTS else
+                 rivals.row_of_chains("CTG", method, setting, 2500, 100, 4, [2]))
         together = pool(found["chains"])
         assert together.n == 10_000 and together.chains == 4 and together.rate > 0.5
-        assert is_believed(found)
-        assert as_one(distance(together, long), 6) < 4
+        assert is_believed(found) and as_one(distance(together, long), 6) < 4
         assert all(0.5 < chain["e_bfmi"] < 1.5 for chain in found["chains"])
         if method in rivals.OURS:
             # L gradients a transition; data splitting has (f M + 1 - f) L; one more at the start
-            wanted = (4 if method in METHODS else 2) * (2.0 if "data" in method else 1.0)
+            wanted = setting[1] * (2.0 if "data" in method else 1.0)
             assert together.gradients / together.n == pytest.approx(wanted, abs=1e-3)
-            setting = [None, 4 if method in METHODS else 2]
             assert rivals.per_transition("CTG", method, setting) == pytest.approx(wanted)
 
 
@@ -102,11 +96,10 @@ def test_every_method_runs_in_its_own_coordinates_and_with_its_mass(small, probl
         name, start, stage, eps, L, M, n, _ = seen[-1]
         assert (name, eps, L, M, n) == (method.split(",")[0], 0.7, 3, 3, 5)
         np.testing.assert_array_equal(start, x)
+        wanted = x
         if method in rivals.SPLITS:  # z = 0 is the mode, and draws come back as those of q
             np.testing.assert_array_equal(stage[1].q_hat, np.zeros(3))
             wanted = fit.q_hat + fit.Z @ (x / fit.w)
-        else:
-            wanted = x
         np.testing.assert_allclose(rivals.positions("CTG", method, x[None])[0], wanted, rtol=1e-14)
     # with the mode's Hessian for its mass the data split has two inner steps, four, or the paper's
     tried = rivals.settings("CTG", rivals.SPLITS[1])
@@ -149,7 +142,7 @@ def test_a_pilot_goes_on_until_it_has_enough(small, monkeypatch):
     # it is given up when it has taken too many gradients, and one that stands still has none
     assert rivals.pilot(**of, enough=50, most=100)["ess"] < 50
     still = rivals.pilot(**of | {"setting": [50.0, 2]}, enough=50, most=500)
-    assert (still["rate"], still["ess"], still["efficiency"]) == (0, 0, 0)
+    assert still == {"rate": 0, "ess": 0, "efficiency": 0, "n": still["n"]}
 
 
 def test_what_is_kept_of_a_chain_is_without_its_first_transitions(small, monkeypatch):
@@ -199,53 +192,36 @@ def test_the_clock_is_of_a_gradient(small, monkeypatch):
     rows = {"HMC, as printed": ["HMC", [0.3, 4]], rivals.MASS: [rivals.MASS, [0.5, 2]],
             "NUTS, dense": ["NUTS, dense", None]}
     seconds = rivals.clock("CTG", rows, 2, 5)["seconds"]
-    of_nuts = []
-    for seed in (1, 2):
-        rng = np.random.default_rng(seed)
-        of_nuts.append(nuts(rivals.start("CTG", "NUTS, dense", rng), rivals.problem(SMALL, 0.5)[0],
-                            5, rng, 10, "dense").counts.gradient)
+    of_nuts = [nuts(rivals.start("CTG", "NUTS, dense", rng), rivals.problem(SMALL, 0.5)[0], 5, rng,
+                    10, "dense").counts.gradient for rng in map(np.random.default_rng, (1, 2))]
     assert seconds == {"HMC, as printed": [6 / 21] * 2, rivals.MASS: [6 / 11] * 2,
-                       "NUTS, dense": [6 / of_nuts[0], 6 / of_nuts[1]], "mode": [6.0] * 2}
-
-
-class Remembered:
-    """An experiment that computes nothing: the longer the step, the better the chain."""
-
-    budget, seed = "paper", 3
-
-    def __init__(self):
-        self.tasks = {}
-
-    def replicates(self, function, tasks, unit, warm=None):
-        self.tasks[unit] = tasks
-        if "timings" in unit:
-            return [{"seconds": {row: [0.01, 0.01] for row in tasks[0]["rows"]} | {
-                "mode": [0.5, 0.5]}}]
-        if unit == "pilots":
-            return [dict(efficiency=eps, rate=0.49 if worse and task["name"] == "Chess" else 0.5,
-                         ess=49.0 if worse and task["name"] == "CTG" else 50.0, n=500)
-                    for task in tasks for eps in [task["setting"][0]]
-                    for worse in [eps == longest(task)]]
-        return [{"rhat": 1.005, "bulk": 399.0 if task["method"] == "normal" else 400.0,
-                 "tail": 400.0, "chains": [one(100.0 * task.get("setting", [1])[0], 1e3, 500.0,
-                                               e_bfmi=1 - k / 10, warm_up=70, tau=3.0 + k,
-                                               tau_beta=9.0) for k in range(4)]}
-                for task in tasks]
-
-
-def longest(task):
-    return max(eps for eps, *_ in rivals.settings(task["name"], task["method"]))
+                       "NUTS, dense": [6 / n for n in of_nuts], "mode": [6.0] * 2}
 
 
 @pytest.fixture(scope="module")
 def computed():
-    experiment = Remembered()
-    return experiment, script.run(experiment, None)
+    """Return what is asked for and the result, as if the longer the step, the better the chain."""
+    asked = {}
+
+    def replicates(function, tasks, unit, warm=None):
+        asked[unit] = tasks
+        if "timings" in unit:
+            return [{"seconds": dict.fromkeys(tasks[0]["rows"], [0.01] * 2) | {"mode": [0.5] * 2}}]
+        if unit == "pilots":
+            worst = [task["name"] * (task["setting"][0] == max(rivals.settings(
+                task["name"], task["method"]))[0]) for task in tasks]
+            return [dict(efficiency=task["setting"][0], rate=0.49 if name == "Chess" else 0.5,
+                         ess=49.0 if name == "CTG" else 50.0, n=500)
+                    for task, name in zip(tasks, worst, strict=True)]
+        chain = one(100.0, 1e3, 500.0, e_bfmi=0.9, warm_up=70, tau=3.0, tau_beta=9.0)
+        return [{"rhat": 1.005, "bulk": 400.0, "tail": 400.0, "chains": [chain] * 4}] * len(tasks)
+
+    return asked, script.run(SimpleNamespace(budget="paper", seed=3, replicates=replicates), None)
 
 
 def test_the_setting_with_the_most_per_gradient_is_run_again(computed):
-    experiment, result = computed
-    for task in experiment.tasks["pilots"]:
+    asked, result = computed
+    for task in asked["pilots"]:
         assert task["enough"] == 50 and task["most"] * PROBLEMS[task["name"]].n == 6e8
     for name in rivals.SETS:
         for method in rivals.OURS:
@@ -256,23 +232,23 @@ def test_the_setting_with_the_most_per_gradient_is_run_again(computed):
             if method in METHODS:
                 printed = result[name][rivals.PRINTED[method]]["setting"]
                 assert printed == pytest.approx(list(step(name, method)))
-        for row in rivals.NUTS:
-            assert result[name][row]["setting"] is None
-    tasks = experiment.tasks["chains"] + experiment.tasks["chains of NUTS"]
+        assert {result[name][row]["setting"] for row in rivals.NUTS} == {None}
+    tasks = asked["chains"] + asked["chains of NUTS"]
     assert len(tasks) == 4 * len(rivals.ROWS)
-    seeds = [str(t["seed"] + [t["name"]]) for t in experiment.tasks["pilots"] + tasks]
+    seeds = [str(t["seed"] + [t["name"]]) for t in asked["pilots"] + tasks]
     assert len(set(seeds)) == len(seeds)
 
 
 def test_chains_are_as_long_as_their_pilots_ask_for_and_a_row_says_what_was_before():
-    # 500 effective draws at .01 per gradient and 4 gradients a transition
-    assert script.length("CTG", "HMC", [0.1, 4], 0.01, "paper") == {"n": 12500, "burn_in": 1250}
+    # 500 effective draws at .01 per gradient and 4 gradients a transition; the least; and the most:
     # 2126 cases, .3 * 14 + .7 gradients for each step
-    most = 6e9 / 2126 / (2 * 4.9) / 4
-    for efficiency in (1e-9, 0.0):
-        assert script.length("CTG", "data", [0.1, 2], efficiency, "paper")["n"] == int(most)
-    assert script.length("CTG", "HMC", [0.1, 4], 10.0, "paper")["n"] == 200
-    assert script.length("CTG", "HMC", [0.1, 4], 10.0, "smoke")["n"] == 10
+    most = int(6e9 / 2126 / (2 * 4.9) / 4)
+    for method, L, efficiency, budget, n in (
+            ("HMC", 4, 0.01, "paper", 12500), ("HMC", 4, 10.0, "paper", 200),
+            ("HMC", 4, 10.0, "smoke", 10), ("data", 2, 1e-9, "paper", most),
+            ("data", 2, 0.0, "paper", most)):
+        assert script.length("CTG", method, [0.1, L], efficiency, budget) == {
+            "n": n, "burn_in": n // 10}
     whole = {"rhat": 1.0, "bulk": 500.0, "tail": 500.0, "chains": [
         one(200.0, 50.0, 400.0, e_bfmi=1.0, warm_up=60 + 20 * k, tau=3.0 + k, tau_beta=9.0)
         for k in range(4)]}
@@ -359,17 +335,14 @@ def test_what_is_not_believed_is_compared_with_none():
 
 
 def test_the_better_of_two_settings_counts_if_it_is_believed():
-    result = made_up()["CTG"]
-    result["HMC, as printed"]["per gradient"] = Measured(-5.5, 0.05)
-    ratio = script.log_efficiency_ratio({"CTG": result}, "CTG", script.UNIT_SPLITS, script.UNIT)
-    assert ratio.value == pytest.approx(-4.5 + 5.5)
-    result["HMC, as printed"]["believed"] = result["data"]["believed"] = False
-    ratio = script.log_efficiency_ratio({"CTG": result}, "CTG", script.UNIT_SPLITS, script.UNIT)
-    assert ratio.value == pytest.approx(-5.0 + 6.0)
-    for row in script.UNIT:
-        result[row]["believed"] = False
-    assert np.isnan(script.log_efficiency_ratio({"CTG": result}, "CTG", script.UNIT_SPLITS,
-                                                script.UNIT).se)
+    result = made_up()
+    result["CTG"]["HMC, as printed"]["per gradient"] = Measured(-5.5, 0.05)
+    for unbelieved, wanted in (([], -4.5 + 5.5), (["HMC, as printed", "data"], -5.0 + 6.0),
+                               (script.UNIT, None)):
+        for row in unbelieved:
+            result["CTG"][row]["believed"] = False
+        ratio = script.log_efficiency_ratio(result, "CTG", script.UNIT_SPLITS, script.UNIT)
+        assert np.isnan(ratio.se) if wanted is None else ratio.value == pytest.approx(wanted)
 
 
 def test_what_is_not_believed_has_no_number():
@@ -388,9 +361,9 @@ def test_what_is_not_believed_has_no_number():
 def test_each_point_of_the_figure_is_in_its_place():
     result = made_up()
     for k, found in enumerate(result.values()):
-        for j, row in enumerate(found):
-            found[row] = found[row] | {"per gradient": Measured(k + j / 10, 0.05),
-                                       "per second": Measured(5 + k + j / 10, 0.1)}
+        for j, row in enumerate(found.values()):
+            row |= {"per gradient": Measured(k + j / 10, 0.05),
+                    "per second": Measured(5 + k + j / 10, 0.1)}
     result["CTG"]["data"]["believed"] = False
     fig = script.figure(result)
     # six rows with the masses of the paper, three with J and two of NUTS

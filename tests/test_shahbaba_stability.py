@@ -74,19 +74,16 @@ def test_one_quantity_moved_and_no_other_claim_differs():
 
 def test_rates_medians_and_growth_by_hand():
     rate = stability.acceptance(np.array([np.inf, np.nan, -1.0, 0.0, np.log(2)]))
-    p = [0, 0, 1, 1, 0.5]
-    assert rate == pytest.approx((0.5, np.std(p, ddof=1) / 5**0.5))
+    assert rate == pytest.approx((0.5, np.std([0, 0, 1, 1, 0.5], ddof=1) / 5**0.5))
     assert stability.acceptance(np.array([-np.inf, 1.0])).value == np.exp(-1) / 2
     # 16 numbers: the ranks 8 - 2 and 8 + 2, counted from 0; it is of what they are without signs
     x = np.exp(np.arange(16.0))
     assert stability.log_median(x[::-1] * np.tile([1, -1], 8)) == pytest.approx((7.5, 2.0))
     # where they are not even: (100 - 36) / 2
-    x = np.exp(np.arange(16.0) ** 2)
-    assert stability.log_median(x) == pytest.approx((56.5, 32.0))
-    theory = {"steps": [1.0, 2.0, 3.0], "draws": [[0.0, 0.0, 0.2], [0.9, 0.2, 0.2],
-                                                  [0.0, 0.3, 0.0]]}
-    assert stability.first_growth(theory) == 2.0
-    assert np.isnan(stability.first_growth(theory | {"draws": [[0.0, 0.0, 0.09]]}))
+    assert stability.log_median(np.exp(np.arange(16.0) ** 2)) == pytest.approx((56.5, 32.0))
+    draws = [[0.0, 0.0, 0.2], [0.9, 0.2, 0.2], [0.0, 0.3, 0.0]]
+    assert stability.first_growth({"steps": [1.0, 2.0, 3.0], "draws": draws}) == 2.0
+    assert np.isnan(stability.first_growth({"draws": [[0.0, 0.0, 0.09]]}))
 
 
 def test_the_settings_are_those_of_table_1():
@@ -119,13 +116,11 @@ def test_trajectories_and_linear_theory_are_at_draws_of_the_posterior(small, mon
             assert found[k] == float(f"{one.energy_error[0]:.6g}")
     monkeypatch.setitem(stability.RANGES, "HMC", (1.0, 3.0))  # about the limit of this problem
     found = stability.linear_theory("HMC", 3, 2, 5, 3)
-    assert found["steps"].tolist() == [1.0, 2.0, 3.0]
-    assert len({curve[-1] for curve in (*found["draws"], found["mode"])}) == 3
-    places = [*stability.starts(5, 3)[:2], small[1].q_hat]
-    for curve, q in zip([*found["draws"], found["mode"]], places, strict=True):
-        for eps, value in zip(found["steps"], curve, strict=True):
-            wanted = stability.growth("HMC", eps, stability.hessians_at(q))
-            assert value == stability.six_digits(wanted)
+    curves = [*found["draws"], found["mode"]]
+    assert found["steps"].tolist() == [1.0, 2.0, 3.0] and len({each[-1] for each in curves}) == 3
+    for curve, q in zip(curves, [*stability.starts(5, 3)[:2], small[1].q_hat], strict=True):
+        assert curve == [stability.six_digits(stability.growth(
+            "HMC", eps, stability.hessians_at(q))) for eps in found["steps"]]
 
 
 def test_hessians_are_of_the_whole_and_its_parts_and_growth_is_over_a_trajectory(small):
@@ -135,21 +130,16 @@ def test_hessians_are_of_the_whole_and_its_parts_and_growth_is_over_a_trajectory
     np.testing.assert_allclose(J, J_0 + J_1, rtol=1e-12)  # rounding of 100 terms
     for found, part in ((J, model), (J_0, split.R_0)):
         np.testing.assert_array_equal(found, hessian(q, part))
-    J, J_0, J_1 = stability.hessians_at(small[1].q_hat)
+    at_mode = stability.hessians_at(fit.q_hat)
     for method, eps in (("HMC", 1.0), ("data", 2.0)):
-        block = stability.q_block(method, eps, J, J_0, J_1, small[1], 9)
-        assert stability.exponent(block) > 0.01
-        assert stability.growth(method, eps, (J, J_0, J_1)) == pytest.approx(
-            0.3 / eps * stability.exponent(block), rel=1e-12)
-
-
-class Recorder(studies.Recorder):
-    def made(self, function, tasks):
-        return [function(**{k: v for k, v in task.items() if k != "cost"}) for task in tasks]
+        each = stability.exponent(stability.q_block(method, eps, *at_mode, fit, 9))
+        assert each > 0.01
+        assert stability.growth(method, eps, at_mode) == pytest.approx(0.3 / eps * each, rel=1e-12)
 
 
 def test_the_errors_of_a_step_go_to_that_step(small):
-    experiment = Recorder("smoke")
+    experiment = studies.Recorder("smoke", lambda function, tasks: [
+        function(**{k: v for k, v in task.items() if k != "cost"}) for task in tasks])
     result = stability.run(experiment, None)
     (first, tasks), (second, _) = experiment.calls
     assert (first, second) == ("trajectories", "linear_theory")
@@ -159,8 +149,7 @@ def test_the_errors_of_a_step_go_to_that_step(small):
         assert result["errors"][task["method"]][task["eps"]].tolist() == wanted
         # trajectories of length 0.3, to half a step
         assert abs(task["eps"] * task["L"] - 0.3) <= task["eps"] / 2 + 1e-12
-    hessians = stability.hessians_at(small[1].q_hat)
-    for name, part in zip(("w", "w_0"), hessians, strict=False):
+    for name, part in zip(("w", "w_0"), stability.hessians_at(small[1].q_hat), strict=False):
         assert result[name] == pytest.approx(np.linalg.eigvalsh(part)[-1] ** 0.5, rel=1e-12)
     assert [len(result["theory"][m]["draws"]) for m in stability.PAPER] == [1, 1, 1]
     # at the paper's budget the seeds are others
@@ -205,13 +194,10 @@ def test_each_line_of_the_figure_is_in_its_place():
                 assert (inside.min(), inside.max()) == pytest.approx(
                     tuple(np.quantile(errors, (0.25, 0.75))), rel=1e-9)
         theory = result["theory"][method]
-        for line, curve in zip(column[2].lines[:3], [*theory["draws"], theory["mode"]],
-                               strict=True):
-            np.testing.assert_array_equal(line.get_xydata(), np.transpose([theory["steps"], curve]))
+        assert [line.get_xydata().T.tolist() for line in column[2].lines[:3]] == [
+            [theory["steps"], curve] for curve in (*theory["draws"], theory["mode"])]
         for ax in column:
-            upright = [line for line in ax.lines if set(line.get_ydata()) == {0, 1}
-                       and len({*line.get_xdata()}) == 1]
-            found = {style: [line.get_xdata()[0] for line in upright
-                             if line.get_linestyle() == style] for style in ("--", "-")}
-            assert found["--"] == [paper[method]]
-            assert found["-"] == pytest.approx(marks[method], rel=1e-12)
+            for style, wanted in (("--", [paper[method]]), ("-", marks[method])):
+                assert [line.get_xdata()[0] for line in ax.lines if line.get_linestyle() == style
+                        and set(line.get_ydata()) == {0, 1} and len({*line.get_xdata()}) == 1
+                        ] == pytest.approx(wanted, rel=1e-12)

@@ -1,5 +1,7 @@
 """Tables 1 and 2 of Split HMC: what is run, and where it goes.  Claims are in test_tables.py."""
 
+import inspect
+
 import pytest
 
 import studies
@@ -16,49 +18,45 @@ SEEDS = ("2011", "1", "2", "3", "4")
 SETS = ("StatLog", "CTG", "Chess", "Chess, standardised")
 
 
-class Recorder(studies.Recorder):
-    """Makes up chains whose rates say which they are, and times that say which data they are of."""
-
-    def made(self, function, tasks):
-        place = [SETS.index(name) if name in SETS else 0.001 * int(name.split()[-1])
-                 for name in (task["data_name"] for task in tasks)]
-        if function.__name__ == "clock":
-            return [{"seconds": {method: [1.0 + place[0] + 0.1 * k] * 2
-                                 for k, method in enumerate(ALL)}}]
-        return [of_table(0.1 + 0.02 * ALL.index(task["method"]) + 0.01 * task["seed"][2] + 0.2 * k)
-                for k, task in zip(place, tasks, strict=True)]
+def made(function, tasks):
+    """Make up chains whose rates say which they are, and times that say which data they are of."""
+    place = [SETS.index(name) if name in SETS else 0.001 * int(name.split()[-1])
+             for name in (task["data_name"] for task in tasks)]
+    if function.__name__ == "clock":
+        return [{"seconds": {method: [1.0 + place[0] + 0.1 * k] * 2
+                             for k, method in enumerate(ALL)}}]
+    return [of_table(0.1 + 0.02 * ALL.index(task["method"]) + 0.01 * task["seed"][2] + 0.2 * k)
+            for k, task in zip(place, tasks, strict=True)]
 
 
 @pytest.fixture(scope="module")
-def first():
-    experiment = Recorder("paper")
-    return experiment, table1.run(experiment, None)
+def both():
+    """Return of either table an experiment and the result."""
+    return [(each, table.run(each, None)) for table in (table1, table2)
+            for each in [studies.Recorder("paper", made)]]
 
 
-@pytest.fixture(scope="module")
-def second():
-    experiment = Recorder("paper")
-    return experiment, table2.run(experiment, None)
-
-
-def test_at_the_papers_budget_all_chains_have_its_length(first, second):
-    (function, tasks), clock = first[0].calls
-    assert (function, clock[0]) == ("one_chain", "clock")  # afterwards and alone
-    assert {task["n"] for task in tasks} == {50_000} and {t["seed"][0] for t in tasks} == {5}
+def test_at_the_papers_budget_all_chains_have_its_length(both):
+    (first, _), (second, _) = both
+    (function, tasks), (timing, (clock,)) = first.calls
+    assert (function, timing) == ("one_chain", "clock")  # afterwards and alone
+    # test_chains.py tries that of Table 1
+    assert inspect.getsource(table1.one_chain) == inspect.getsource(table2.one_chain)
+    assert {(task["n"], task["seed"][0]) for task in tasks} == {(50_000, 5)}
     wanted = [(seed, m) for seed in SEEDS for m in (ALL if seed == "2011" else METHODS)
               for _ in range(2 if seed == "2011" else 1)]
     assert [(task["data_name"], task["method"]) for task in tasks] == [
         (f"simulated logistic data, seed {seed}", method) for seed, method in wanted]
-    (task,) = clock[1]
-    assert task["data_name"] == table1.OWN and list(task["settings"]) == list(ALL)
-    # Table 1: L, and steps that make trajectories of length 0.3, to rounding
-    assert {m: L for m, (_, L, _) in task["settings"].items()} == {
-        "HMC": 20, "normal": 10, AUTHORS: 10, "data": 3}
-    assert [eps * L for eps, L, _ in task["settings"].values()] == pytest.approx([0.3] * 4)
-    assert task["settings"]["data"][2] == 9 and task["fraction"] == 0.4
+    assert (clock["data_name"], clock["fraction"]) == (table1.OWN, 0.4)
+    # Table 1: L, and steps that make trajectories of length 0.3
+    assert clock["settings"] == {m: pytest.approx([0.3 / L, L, 9], rel=1e-15) for m, L in {
+        "HMC": 20, "normal": 10, AUTHORS: 10, "data": 3}.items()}
+    assert list(clock["settings"]) == list(ALL)
 
-    (function, tasks), *clocks = second[0].calls
-    assert function == "one_chain" and {task["n"] for task in tasks} == {50_000}
+    (function, tasks), *clocks = second.calls
+    # seeds are not those of the short budget
+    assert function == "one_chain"
+    assert {(task["n"], task["seed"][0]) for task in tasks} == {(50_000, 1005)}
     wanted = [(name, m) for name in SETS[:3] for m in ALL for _ in range(3)]
     assert [(t["data_name"], t["method"]) for t in tasks] == wanted + [(SETS[3], m)
                                                                        for m in METHODS]
@@ -68,18 +66,17 @@ def test_at_the_papers_budget_all_chains_have_its_length(first, second):
         there = "normal" if task["method"] == AUTHORS else task["method"]
         assert task["L"] == number(name, "L", there)
         assert task["fraction"] == PROBLEMS[name].f
-    assert {task["seed"][0] for task in tasks} == {1005}  # not those of the short budget
-    assert [(function, [task["data_name"] for task in tasks]) for function, tasks in clocks] == [
-        ("clock", [name]) for name in SETS[:3]]
-    for (_, (task,)), name in zip(clocks, SETS[:3], strict=True):
+    for (function, (task,)), name in zip(clocks, SETS[:3], strict=True):
+        assert (function, task["data_name"]) == ("clock", name)
         assert task["fraction"] == PROBLEMS[name].f
         assert task["settings"]["data"][1:] == [number(name, "L", "data"), PROBLEMS[name].M]
 
 
-def test_every_chain_goes_to_its_data_set_and_method(first, second):
-    assert first[1].problems["Simulated"] is first[1].data_sets["2011"]
-    others = second[1].problems | {SETS[3]: second[1].standardised}
-    for sets, names, chains, places in ((first[1].data_sets, SEEDS, (2, 1, 1, 1, 1),
+def test_every_chain_goes_to_its_data_set_and_method(both):
+    (_, first), (_, second) = both
+    assert first.problems["Simulated"] is first.data_sets["2011"]
+    others = second.problems | {SETS[3]: second.standardised}
+    for sets, names, chains, places in ((first.data_sets, SEEDS, (2, 1, 1, 1, 1),
                                          [0.001 * int(seed) for seed in SEEDS]),
                                         (others, SETS, (3, 3, 3, 1), range(4))):
         assert list(sets) == list(names)
@@ -95,7 +92,7 @@ def test_every_chain_goes_to_its_data_set_and_method(first, second):
 
 
 def test_what_takes_the_place_of_real_data_is_of_each_problem_another():
-    experiment = Recorder("smoke")
+    experiment = studies.Recorder("smoke", made)
     result = table2.run(experiment, table2.StandIn("others"))
     (_, tasks), *clocks = experiment.calls
     names = [f"{table2.STAND_IN}{k}" for k in range(4)]
@@ -108,18 +105,19 @@ def test_what_takes_the_place_of_real_data_is_of_each_problem_another():
             ] == pytest.approx([0.1 + 0.0002 * k for k in range(4)])
 
 
-def test_table_1_and_its_figure_show_the_paper_and_all_data_sets(first):
+def test_table_1_and_its_figure_show_the_paper_and_all_data_sets(both):
+    first = both[0][1]
     # tau by initial sequences is the seed's number, times g; that of 2011 is 3
     data_sets = {seed: {method: found._replace(tau=found.tau | {
         ("tau", "initial sequence"): Measured(int(seed), 0.1),
         ("tau_beta", "initial sequence"): Measured(7.0, 0.1)}) for method, found in each.items()}
-        if seed != "2011" else each for seed, each in first[1].data_sets.items()}
-    result = first[1]._replace(data_sets=data_sets)
+        if seed != "2011" else each for seed, each in first.data_sets.items()}
+    result = first._replace(data_sets=data_sets)
     text = table1.table(result)
     assert "chains x batches: 2 x 36, 2 x 36, 2 x 36, 2 x 36" in text
-    rows = read_table(text, "seed")
-    assert [row["seed"] for row in rows if row["seed"]] == ["2011"] * 3 + [*"111222333444"]
-    row = next(row for row in rows if row["seed"] == "4")
+    rows = [row for row in read_table(text, "seed") if row["seed"]]
+    assert [row["seed"] for row in rows] == ["2011"] * 3 + [*"111222333444"]
+    row = rows[-1]
     assert [row[key] for key in ("tau", "tau_beta", "tau x g", "tau_beta x g")] == [
         "4.00 (0.10)", "7.00 (0.10)", "80.0 (2.0)", "140.0 (2.0)"]
     # the other four data sets have a circle for each of the paper's methods, and no more
@@ -128,13 +126,14 @@ def test_table_1_and_its_figure_show_the_paper_and_all_data_sets(first):
     assert sorted(circles) == pytest.approx(sorted([20.0, 40.0, 60.0, 80.0] * 3))
 
 
-def test_table_2_and_its_figure_have_a_block_for_each_problem(second):
-    text = table2.table(second[1])
+def test_table_2_and_its_figure_have_a_block_for_each_problem(both):
+    second = both[1][1]
+    text = table2.table(second)
     heads = [line.split("  ")[0] for line in text.splitlines() if "HMC: ours" in line]
     assert heads == ["StatLog", "CTG", "Chess", "Chess"]
     rates = [float(line.split()[2]) for line in text.splitlines() if line.startswith("AP ")]
     assert rates == [0.11, 0.31, 0.51, 0.7]  # of HMC: each block has its own data
-    shown = [label.get_text() for label in table2.figure(second[1]).axes[0].get_yticklabels()]
+    shown = [label.get_text() for label in table2.figure(second).axes[0].get_yticklabels()]
     assert shown == [mathematics(label) for name in SETS[:3]
                      for label in (f"{name}: HMC", *ALL[1:])]
 

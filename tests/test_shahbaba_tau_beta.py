@@ -46,8 +46,7 @@ def test_what_is_another_changes_its_claim_alone(what):
 
 
 def test_a_chain_has_tau_of_each_sum():
-    of = dict(eps=0.3, L=4, M=2, n=400, seed=[3, 1])
-    found = script.one_chain(data_name=DATA, method="HMC", fraction=0.5, **of)
+    found = script.one_chain(DATA, "HMC", 0.3, 4, 2, 0.5, 400, [3, 1])
     model, fit, _ = stage = chains.problem(DATA, 0.5)
     chain = chains.transitions("HMC", fit.q_hat, stage, 0.3, 4, 2, 400,
                                np.random.default_rng([3, 1]))
@@ -59,29 +58,21 @@ def test_a_chain_has_tau_of_each_sum():
         assert found[what] == pytest.approx([wanted.tau, wanted.se], rel=1e-9)  # another order
 
 
-class Recorder(studies.Recorder):
-    """Makes up chains whose tau says which they are."""
-
-    def made(self, function, tasks):
-        return [{what: [100.0 * k + j, 1.0] for j, what in enumerate(script.SUMS)}
-                for k, _ in enumerate(tasks)]
-
-
 def test_every_chain_goes_to_its_problem_and_column():
-    experiment = Recorder("paper")
+    experiment = studies.Recorder("paper", lambda function, tasks: [  # whose tau says which it is
+        {what: [100.0 * k + j, 1.0] for j, what in enumerate(script.SUMS)}
+        for k in range(len(tasks))])
     result = script.run(experiment, None)
     ((_, tasks),) = experiment.calls
-    assert [(task["data_name"], task["method"]) for task in tasks] == [
-        (data_name, method) for data_name in ("simulated logistic data, seed 2011", "StatLog",
-                                              "CTG", "Chess")
-        for method in ("HMC", AUTHORS, "data")]
-    assert {task["n"] for task in tasks} == {10_000}
-    for task, (name, method) in zip(tasks, ((n, m) for n in PROBLEMS for m in METHODS),
-                                    strict=True):
-        assert task["L"] == number(name, "L", method) and task["fraction"] == PROBLEMS[name].f
-    chains = [result[name][method] for name in PROBLEMS for method in METHODS]
-    assert chains == [{what: (100.0 * k + j, 1.0) for j, what in enumerate(script.SUMS)}
-                      for k in range(12)]
+    named = zip(("simulated logistic data, seed 2011", *list(PROBLEMS)[1:]), PROBLEMS, strict=True)
+    cells = [(data, name, run, method) for data, name in named
+             for run, method in zip(("HMC", AUTHORS, "data"), METHODS, strict=True)]
+    for k, (task, (data, name, run, method)) in enumerate(zip(tasks, cells, strict=True)):
+        assert {key: task[key] for key in ("data_name", "method", "n", "L", "fraction")} == {
+            "data_name": data, "method": run, "n": 10_000, "L": number(name, "L", method),
+            "fraction": PROBLEMS[name].f}
+        assert result[name][method] == {
+            what: (100.0 * k + j, 1.0) for j, what in enumerate(script.SUMS)}
 
 
 def test_the_figure_has_every_number():
