@@ -58,6 +58,8 @@ def test_every_number_is_the_papers(table):
 
 
 def test_numbers_and_half_units():
+    assert printed.ACCEPTANCE == (0.70, 0.85)  # Section 5, and 5.2
+    assert printed.LOGISTIC["L_theta"] == printed.LOGISTIC["L_phi"] == 6
     assert number("Table 1", "SSHMC", "v") == 1541.67
     assert number("Table 3", "SSHMC", "max") == 12070
     assert half_unit("Table 1", "SSHMC", "v") == pytest.approx(0.005, rel=1e-15)
@@ -65,16 +67,3 @@ def test_numbers_and_half_units():
     assert half_unit("Table 2", "RMHMC(Gibbs)", "min") == 50  # 0.8 x 10^3
     assert half_unit("Table 3", "HMC", "phi") == 0.5
     assert half_unit("Table 4", "SSHMC", "med") == 50  # 30 x 10^2
-
-
-def test_settings():
-    # Sections 5.1, 5.2, 5.3 and Figure 2, 5.4 and Figure 3
-    assert printed.ACCEPTANCE == (0.70, 0.85)
-    assert printed.FUNNEL == {"n": 100, "variance": 9.0, "n_theta": 2, "n_phi": 1,
-                              "mass_phi": 100 + 1 / 9}
-    assert printed.LOGISTIC == {"groups": 10, "weights": 20, "cases": 1000, "sizes": (9, 285),
-                                "categorical": 16, "numeric": 4, "L_theta": 6, "L_phi": 6}
-    assert printed.VOLATILITY == {"T": 2000, "phi": 0.98, "sigma": 0.15, "beta": 0.65,
-                                  "n_theta": 5, "n_phi": 2}
-    assert printed.COX == {"d": 32, "sigma": 1.9, "beta": 0.03, "n_theta": 2, "n_phi": 1, "L": 10,
-                           "gibbs L_theta": 20, "gibbs L_phi": 1}

@@ -254,11 +254,6 @@ def test_the_worst_is_the_least_of_all_and_what_never_moved_counts_as_one(least,
     assert one_run(HMC, DATA, BOUND, 22, {}, 30, 5, 1)["worst"] == 1.0
 
 
-def test_a_pilot_has_its_setting_and_its_cost():
-    (pilot,) = table2.pilots(HMC, DATA, BOUND, 22, [SETTINGS[HMC]], 2, 20, 5, [1])["pilots"]
-    assert pilot["setting"] == SETTINGS[HMC] and pilot["cost"] == 2 * (25 * 3 + 1)
-
-
 def test_longer_trajectories_are_last_in_the_grid_and_in_the_scan():
     longer = logistic.longer(SSHMC, "paper")
     assert longer and logistic.longer(SSHMC, "short") == logistic.longer(HMC, "paper") == []

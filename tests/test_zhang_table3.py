@@ -216,16 +216,6 @@ def test_the_bins_of_the_model_are_those_of_the_figure():
         assert edges[0] < truth < edges[-1]
 
 
-def test_pilots_start_at_the_truth(monkeypatch):
-    starts, real = [], table3.transitions
-    monkeypatch.setattr(table3, "transitions", lambda method, theta, phi, *rest: starts.append(
-        (theta, phi)) or real(method, theta, phi, *rest))
-    table3.pilots(SSHMC, DATA, [SETTINGS[SSHMC]], chains=2, n=20, burn_in=5, seed=[3])
-    for theta, phi in starts:
-        np.testing.assert_array_equal(theta, simulated_volatility(12).x)
-        np.testing.assert_allclose(phi, [np.log(0.65), np.log(0.15), np.arctanh(0.98)], rtol=1e-15)
-
-
 def made_up_run(k):
     values = {"lineage": [10.0 + k, 20.0, 30.0], "ours": [11.0, 21.0, 31.0],
               "squares": [5.0, 6.0, 7.0]}
@@ -251,16 +241,6 @@ def test_estimates_put_runs_together():
 
 def pilot(setting, rate, worst=1.0):
     return {"setting": setting, "AP": [rate], "ess": {"phi": worst}, "cost": 1.0}
-
-
-def test_the_scan_has_the_best_of_each_number_of_steps_that_is_in_the_range():
-    tried = [pilot({"eps": eps, "L": L}, rate, worst) for eps, L, rate, worst in (
-        (2, 10, 0.75, 2.0), (1, 10, 0.8, 1.0), (3, 10, 0.5, 9.0), (1, 20, 0.8, 1.0),
-        (1, 30, 0.95, 9.0))]
-    assert volatility.scan(HMC, tried) == {
-        "L = 10": {"eps": 2, "L": 10}, "L = 20": {"eps": 1, "L": 20}}
-    # none: what the rule picks
-    assert volatility.scan(HMC, tried[2:3]) == {"L = 10": {"eps": 3, "L": 10}}
 
 
 def test_the_scan_of_sshmc_has_the_smallest_and_the_largest_step_of_phi():
