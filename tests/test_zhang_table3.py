@@ -19,6 +19,10 @@ from zhang_claims import printed_ess, rates, rerun, runs, time, whole
 COLUMNS = table3.COLUMNS
 
 
+def pilot(setting, rate, worst=1.0):
+    return {"setting": setting, "AP": [rate], "ess": {"phi": worst}, "cost": 1.0}
+
+
 def made_up_estimates(method, factor=1.0):
     """Return estimates as printed, the ESS times a factor."""
     ess = {c: known(factor * number("Table 3", method, c)) for c in COLUMNS}
@@ -30,9 +34,8 @@ def made_up_estimates(method, factor=1.0):
 
 
 def made_up():
-    pilots = [{"setting": {"L": 7}, "AP": [0.8], "ess": {"phi": 1.0}, "cost": 1.0}]
     return table3.Table3(
-        20_000, dict.fromkeys(METHODS, pilots),
+        20_000, {method: [pilot({"L": 7}, 0.8)] for method in METHODS},
         {method: made_up_estimates(method) for method in METHODS},
         {method: {f"L = {k}": made_up_estimates(method, 1 + 0.01 * k) for k in (1, 2)}
          for method in METHODS})
@@ -84,8 +87,8 @@ class Recorder(studies.Recorder):
 
     def made(self, function, tasks):
         if function is table3.pilots:
-            return [{"pilots": [{"setting": s, "AP": [0.8], "ess": {"phi": 1 + sum(s.values())},
-                                 "cost": 1.0} for s in task["settings"]]} for task in tasks]
+            return [{"pilots": [pilot(s, 0.8, 1 + sum(s.values())) for s in task["settings"]]}
+                    for task in tasks]
         if function is table3.clock:
             return [{"seconds": {key: [len(key)] * 2 for key in tasks[0]["rows"]}}]
         program = {"method": GIBBS, "setting": table3.UP_TO}
@@ -93,7 +96,7 @@ class Recorder(studies.Recorder):
 
     @staticmethod
     def chain(method, setting, n, **_):
-        number = float(setting[next(part for part in volatility.PARTS[method] if part[0] == "L")])
+        number = float(setting["L" if "L" in setting else "L_theta"])
         triple = dict.fromkeys(("lineage", "ours", "squares", "mean", "sd"), [number] * 3)
         return {"n": n, "AP": [0.8] * (1 + (method == GIBBS)), "divergences": 0, "theta": triple,
                 "phi": triple, "worst": number,
@@ -115,11 +118,13 @@ def test_what_is_run(budget):
         assert found.ess["beta"].value == number  # the run of this setting, see Recorder
     assert result.n == calls["one_chain"][0]["n"]
     for k, method in enumerate(METHODS):  # a seed of its own for each chain of a row
-        assert [task["seed"] for task in calls["one_chain"] if task["seed"][1] == 100 + k] == [
-            [5, 100 + k, chain] for chain in range(volatility.CHAINS[budget])]
-        assert {task["method"] for task in calls["one_chain"] if task["seed"][1] == 100 + k} == {
-            method}
+        mine = [task for task in calls["one_chain"] if task["seed"][1] == 100 + k]
+        assert [(task["method"], task["seed"]) for task in mine] == [
+            (method, [5, 100 + k, chain]) for chain in range(volatility.CHAINS[budget])]
     assert len({str(task["seed"]) for task in calls["one_chain"]}) == len(calls["one_chain"])
+    # the last of LONGER has as many as a row, and the first is the row: it is not run again
+    assert budget != "paper" or 10 + 10 == sum(
+        task["setting"].get("L") in (28, 30) for task in calls["one_chain"])
     assert result.scan[GIBBS][table3.PROGRAM].setting == table3.UP_TO
     runs = calls["one_chain_of_the_program"]
     assert [run["seed"] for run in runs] == [[5, 300, k] for k in range(volatility.CHAINS[budget])]
@@ -191,10 +196,9 @@ def test_a_run_is_its_burn_in_and_what_follows(method):
                                    rng)
     chain = table3.transitions(method, first.theta[-1], first.phi[-1], model, SETTINGS[method],
                                    80, rng)
-    wanted = summary(chain, 0, volatility.BINS)
-    assert {key: found[key] for key in wanted if key != "divergences"} == {
-        key: value for key, value in wanted.items() if key != "divergences"}
-    assert found["divergences"] == first.divergences + chain.divergences
+    wanted = summary(chain, 0, volatility.BINS) | {
+        "divergences": first.divergences + chain.divergences}
+    assert {key: found[key] for key in wanted} == wanted
     three = SimpleNamespace(phi=first.phi, divergences=3)
     assert volatility.run_in_numbers(three, chain)["divergences"] == 3 + chain.divergences
     times = found["burn_in"]["times"]
@@ -202,7 +206,6 @@ def test_a_run_is_its_burn_in_and_what_follows(method):
     np.testing.assert_array_equal(found["burn_in"]["phi"], first.phi[times - 1])
     assert found["worst"] == min(wanted["theta"]["lineage"][0], *wanted["phi"]["lineage"])
     # a twentieth of 80 draws
-    assert np.sum(found["early"], axis=1).max() <= 4
     inside = [np.sum((x[:4] >= e[0]) & (x[:4] <= e[-1]))
               for x, e in zip(chain.phi.T, volatility.BINS, strict=True)]
     assert np.sum(found["early"], axis=1).tolist() == inside
@@ -231,16 +234,12 @@ def test_estimates_put_runs_together():
     assert found.ess["min"] == pytest.approx((10.5, 0.5), rel=1e-12)
     assert found.ess["sigma"] == pytest.approx((5.5, 0.5), rel=1e-12)
     assert found.ess["all"] == pytest.approx((3.5, 0.5), rel=1e-12)
-    assert found.squares["med"] == (6.0, 0.0) and found.squares["phi"] == (6.0, 0.0)
-    assert found.mean["phi"] == (6.0, 0.0) and found.sd["beta"] == (4.0, 0.0)
+    assert found.squares["med"] == found.squares["phi"] == found.mean["phi"] == (6.0, 0.0)
+    assert found.sd["beta"] == (4.0, 0.0)
     assert (found.divergences, found.setting, found.seconds) == (1, {"L": 3}, [0.5])
     assert found.passes == pytest.approx(3 + 2, rel=1e-15)  # a factor of phi counts a third
     single = estimates(Runs(HMC, {}, [made_up_run(0) | {"AP": 0.7, "counts": {"gradient": 50.0}}]))
     assert [m.value for m in single.AP] == [0.7] and single.passes == 0.5
-
-
-def pilot(setting, rate, worst=1.0):
-    return {"setting": setting, "AP": [rate], "ess": {"phi": worst}, "cost": 1.0}
 
 
 def test_the_scan_of_sshmc_has_the_smallest_and_the_largest_step_of_phi():
