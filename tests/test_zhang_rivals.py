@@ -11,7 +11,7 @@ import pytest
 import studies
 from algorithms.hoffman_nuts_fast import nuts
 from differences import differences
-from judging import put, read_table, verdicts
+from judging import put, read_tables, verdicts
 from made_up_chains import five, off, one
 from models.interface import U, grad_U
 from models.log_gaussian_cox import LogGaussianCox
@@ -90,12 +90,11 @@ def test_a_reference_that_is_imprecise_or_not_itself_changes_its_claim():
 def test_what_is_not_believed_has_no_number():
     result = made_up()
     result["credit", HMC]["believed"] = False
-    first, _, third = script.table(result).split("\n\n")[1::2]
-    rows = {(row["problem"], row["method"]): row for row in read_table(first, "problem")}
+    first, _, hyper = read_tables(script.table(result))
+    rows = {(row["problem"], row["method"]): row for row in first}
     assert list(rows) == list(script.RUNS)
     assert rows["credit", HMC]["per 1000 units"] == "not believed"
     assert rows["credit", HMC]["per CPU s"] == rows["credit", SSHMC]["E-BFMI"] == ""
-    hyper = read_table(third, "problem")
     assert len(hyper) == sum(len(HYPER[name]) for name, _ in script.RUNS) - 1
     assert list(hyper[0].values())[3:] == ["0.000 (0.020)", "1.000 (0.030)"]
     for each in result.values():  # as after a run of a few draws
@@ -202,11 +201,9 @@ def test_surrogate_noise_is_the_inverse_of_a_mean_count():
     assert room.information(LogGaussianCox.from_counts(0 * counts, 1.0)) == 0.25
 
 
-SMALL = [("volatility", MIXTURE, {"scale": 2.0}), ("volatility", SSHMC, script.SERIES),
-         ("Cox", SURROGATE, {"noise": 1.0, "w": 2.0, "ellipses": 2})]
-
-
-@pytest.mark.parametrize(("name", "method", "setting"), SMALL)
+@pytest.mark.parametrize(("name", "method", "setting"), [
+    ("volatility", MIXTURE, {"scale": 2.0}), ("volatility", SSHMC, script.SERIES),
+    ("Cox", SURROGATE, {"noise": 1.0, "w": 2.0, "ellipses": 2})])
 def test_a_chain_is_that_of_the_sampler_after_its_burn_in(name, method, setting):
     which = room.problem(name, NAMES[name])
     draws, found = room.one_chain(name, which, method, setting, 6, 2, np.random.default_rng(4))
@@ -321,8 +318,8 @@ def test_the_librarys_draws_have_the_mean_of_polya_gamma_variables_and_chains_re
 
 
 RNG = np.random.default_rng(1)
-PLACES = ([-0.4, -1.9, 2.0], [0.1, -0.5, -0.7], [0.2, 0.3, 0.0], [-0.4, -3.0, 4.0])
-each = pytest.mark.parametrize(("n", "phi"), [*product([2, 3, 7, 40], PLACES)])
+each = pytest.mark.parametrize(("n", "phi"), [*product([2, 3, 7, 40], (
+    [-0.4, -1.9, 2.0], [0.1, -0.5, -0.7], [0.2, 0.3, 0.0], [-0.4, -3.0, 4.0]))])
 
 
 def dense(n, phi):

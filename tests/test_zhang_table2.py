@@ -7,7 +7,7 @@ import pytest
 
 import studies
 from algorithms.hmc import Counts as HMCCounts
-from judging import check_moves, known, put, scanned, slower
+from judging import check_moves, known, put, scanned
 from models.hierarchical_logistic import information
 from models.interface import grad_U_theta, precompute_phi, velocity_theta
 from reproduce import zhang_table2 as table2
@@ -17,7 +17,7 @@ from reproduce.zhang.datasets import STAND_IN
 from reproduce.zhang.logistic import BOUND, DROPPED, MODE, PRIOR
 from reproduce.zhang.printed import GIBBS, HMC, METHODS, SSHMC, number
 from reproduce.zhang_table2 import one_run, transitions
-from zhang_claims import rates, rerun, runs, time, whole
+from zhang_claims import common, runs
 
 ANY = table2.ANY
 BETTER, WORSE = f"{SSHMC}, {MODE}", f"{SSHMC}, {PRIOR}"
@@ -82,13 +82,7 @@ def mean_of(row):
 
 SIX = list(logistic.TRAP)
 MOVED = {
-    **rates("w", "v"),
-    **{f"{column} of {row}": (rerun(row, column, 40), whole("Table 2", row, COLUMNS, "w, "))
-       for row in METHODS for column in COLUMNS},
-    "SSHMC takes longer": (slower(SSHMC, 2.5), [
-        time(SSHMC, HMC), time(SSHMC, GIBBS), higher(HMC)]),
-    "HMC takes longer": (slower(HMC, 2.5), [time(SSHMC, HMC), time(GIBBS, HMC)]),
-    "Gibbs takes longer": (slower(GIBBS, 2.5), [time(GIBBS, HMC), time(SSHMC, GIBBS)]),
+    **common("Table 2", COLUMNS, 40, {HMC: 2.5, GIBBS: 2.5, SSHMC: 0.4}, "wv", "w, "),
     "HMC is as good": (scanned(HMC, least=known(2000.0)), [higher(HMC)]),
     "Gibbs is as good": (scanned(GIBBS, least=known(2000.0)), [higher(GIBBS)]),
     "Gibbs is better": (put("rows", GIBBS + ANY, "least", known(1e5)), [OUTPERFORMS]),
