@@ -9,7 +9,7 @@ from reproduce.harness.claims import Measured
 from reproduce.harness.run import Settings
 from reproduce.zhang.datasets import Cases
 from reproduce.zhang.printed import GIBBS, HMC, METHODS, SSHMC
-from reproduce.zhang.volatility import EDGES, NAMES, TRUTH, Runs
+from reproduce.zhang.volatility import EDGES, NAMES, TRUTH, WEIGHTS, Runs
 
 SPEEDS = {HMC: (5.0, -1.0), GIBBS: (4.0, -1.5), SSHMC: (2.0, -2.0)}  # logs: arrival, distance
 SPREAD = dict(zip(NAMES, (0.09, 0.1, 0.15), strict=True))
@@ -84,8 +84,7 @@ def runs(method, mean, start):
     histogram = np.zeros((3, 30), int)
     histogram[:, start] = 40
     one = {"n": 50, "AP": 0.8, "divergences": 0, "worst": 50.0, "theta": values, "early": histogram,
-           "counts": {"gradient": 1.0, "gradient_theta": 1.0, "gradient_phi": 1.0,
-                      "factor_phi": 1.0},
+           "counts": dict.fromkeys(WEIGHTS[method], 1.0),
            "phi": values | {"mean": [mean] * 3, "sd": [0.5] * 3, "histogram": histogram,
                             "outside": [1, 2, 3]},
            "burn_in": {"times": [1, 4, 9], "phi": [[50.0] * 3, [mean] * 3, [mean] * 3]}}
@@ -124,9 +123,9 @@ def test_the_figure_is_in_the_papers_order_and_of_each_method():
     for ax, name in zip(fig.axes, fig2.ORDER, strict=True):
         j = NAMES.index(name)
         drawn = {patch.get_label(): patch.get_data() for patch in ax.patches}
-        wide = EDGES[j][1] - EDGES[j][0]
         assert {method: data.values[0] for method, data in drawn.items()} == pytest.approx({
-            method: (100 * k + j) / wide / 20_000 for k, method in enumerate(result.rows)})
+            method: (100 * k + j) / (EDGES[j][1] - EDGES[j][0]) / 20_000
+            for k, method in enumerate(result.rows)})
         for data in drawn.values():
             np.testing.assert_array_equal(data.edges, EDGES[j])
         (true,) = [line for line in ax.get_lines() if line.get_label() == "true value"]

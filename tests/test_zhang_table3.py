@@ -121,6 +121,7 @@ def test_what_is_run(budget):
     # the last of LONGER has as many as a row, and the first is the row: it is not run again
     assert budget != "paper" or 10 + 10 == sum(
         task["setting"].get("L") in (28, 30) for task in calls["one_chain"])
+    assert set(result.scan[HMC]) == {f"L = {L}" for L in volatility.GRIDS[HMC][budget][1]}
     assert result.scan[GIBBS][table3.PROGRAM].setting == table3.UP_TO
     runs = calls["one_chain_of_the_program"]
     assert [run["seed"] for run in runs] == [[5, 300, k] for k in range(volatility.CHAINS[budget])]

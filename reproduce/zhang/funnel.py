@@ -192,14 +192,10 @@ def long_run_ess(means, k=LONG):
 
 def multiple_steps(r):
     """Return log(ESS per gradient, any number of leapfrogs / one leapfrog of each), by pilots."""
-    def best(kind):
-        return max(map(efficiency, filter(kind, r.tried["steps"])))
-
-    def single(found):
-        return found["setting"]["n_theta"] == found["setting"]["n_phi"] == 1
-
+    best = {single: max(efficiency(found) for found in r.tried["steps"] if single == (
+        found["setting"]["n_theta"] == found["setting"]["n_phi"] == 1)) for single in (False, True)}
     # the worst ESS of several thousand draws, of three quantities, has an error of about a tenth
-    return Measured(np.log(best(lambda found: not single(found)) / best(single)), 0.1 * 2**0.5)
+    return Measured(np.log(best[False] / best[True]), 0.1 * 2**0.5)
 
 
 def rate(r, name):
