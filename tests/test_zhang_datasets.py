@@ -1,7 +1,6 @@
 """The data sets of Zhang and Sutton: files, stand-ins, and what can go wrong."""
 
 import hashlib
-import io
 
 import numpy as np
 import pytest
@@ -17,21 +16,12 @@ LOADERS = {"german.data": datasets.german_credit, "StochVolData1.mat": datasets.
 NAMES = dict(zip(LOADERS, (datasets.GERMAN, datasets.VOLATILITY, datasets.COX), strict=True))
 
 
-def mat(**arrays):
-    target = io.BytesIO()
-    scipy.io.savemat(target, arrays)
-    return target.getvalue()
-
-
 def german(rng):
     """Return the text of 12 cases in the format of german.data; 4 of purpose 0, 8 of 10."""
-    rows = []
-    for case in range(12):
-        row = [f"A{k}{rng.integers(1, 4)}" if k % 2 else str(rng.integers(1, 90))
-               for k in range(1, 21)]
-        row[3] = "A40" if case % 3 == 0 else "A410"
-        rows.append(" ".join([*row, "1" if case % 4 else "2"]))
-    return "\n".join(rows) + "\n"
+    rows = [[f"A{k}{rng.integers(1, 4)}" if k % 2 else str(rng.integers(1, 90))
+             for k in range(1, 21)] for _ in range(12)]
+    return "".join(f"{' '.join(row[:3])} {'A410' if case % 3 else 'A40'} {' '.join(row[4:])}"
+                   f" {1 if case % 4 else 2}\n" for case, row in enumerate(rows))
 
 
 @pytest.fixture
@@ -40,9 +30,9 @@ def place(tmp_path, monkeypatch, nowhere):
     folder, rng = tmp_path / "given", np.random.default_rng(3)
     folder.mkdir()
     (folder / "german.data").write_text(german(rng))
-    (folder / "StochVolData1.mat").write_bytes(mat(
+    scipy.io.savemat(folder / "StochVolData1.mat", dict(
         y=rng.normal(size=(7, 1)), Truex=rng.normal(size=(7, 1)), beta=0.65, sigma=0.15, phi=0.98))
-    (folder / "TestData64.mat").write_bytes(mat(
+    scipy.io.savemat(folder / "TestData64.mat", dict(
         Y=rng.poisson(1.0, (4096, 1)).astype(np.uint8), X=rng.normal(size=(4096, 1))))
     monkeypatch.setattr(datasets, "FILES", {
         name: ("http://127.0.0.1:9/" + name,
@@ -59,11 +49,9 @@ def test_credit_is_numbered_standardised_and_grouped(place):
     np.testing.assert_array_equal(found.X[:, 0], 1)
     np.testing.assert_array_equal(found.group, [0, 10, 10] * 4)
     np.testing.assert_array_equal(found.y, [-1, 1, 1, 1] * 3)
-    kept = [k for k in range(1, 21) if k != 4]
-    for column, k in zip(found.X.T[1:], kept, strict=True):
+    for column, k in zip(found.X.T[1:], [1, 2, 3, *range(5, 21)], strict=True):
         # "A143" is value 3 of attribute 14; a number is itself
-        raw = [row[k - 1] for row in rows]
-        value = np.array([float(r[len(f"A{k}"):] if r.startswith("A") else r) for r in raw])
+        value = [float(row[k - 1].removeprefix(f"A{k}")) for row in rows]
         # rounding of two ways to a mean of 12
         np.testing.assert_allclose(column, (value - np.mean(value)) / np.std(value), rtol=0,
                                    atol=1e-13)
@@ -75,10 +63,10 @@ def test_volatilities_and_counts_are_what_the_files_hold(place):
     np.testing.assert_array_equal(found.y, file["y"][:, 0])
     np.testing.assert_array_equal(found.x, file["Truex"][:, 0])
     file, found = scipy.io.loadmat(place / "TestData64.mat"), datasets.cox_64(place)
+    assert found.y.dtype == np.float64 and found.y.flags.c_contiguous and found.x.flags.c_contiguous
     # a file of Matlab: entry i + 64 j is row i, column j
-    assert found.y.shape == found.x.shape == (64, 64) and found.y.dtype == np.float64
-    assert found.y.flags.c_contiguous and found.x.flags.c_contiguous
-    assert found.y[3, 5] == file["Y"][3 + 64 * 5, 0] and found.x[3, 5] == file["X"][3 + 64 * 5, 0]
+    np.testing.assert_array_equal(found.y, file["Y"].reshape(64, 64).T)
+    np.testing.assert_array_equal(found.x, file["X"].reshape(64, 64).T)
 
 
 def test_other_counts_and_other_parameters_are_refused(place, monkeypatch):

@@ -19,10 +19,7 @@ N = 4
 FUNNEL = Funnel.from_size(N)
 OWN = "log(range of log p(v | x), SSHMC / range of K(r_v))"
 REACH = "log(range of log p(v | x), SSHMC / HMC within Gibbs)"
-SPAN = "log(range of v, SSHMC / HMC within Gibbs)"
 LENT = "log(range of U / range of what the blocks lend each other)"
-WITHOUT = "log(range of U / range of U + n v / 2)"
-EXACT = "most that H changes on 20 ABLA steps of exact flows"
 GAIN = "b: log(ESS per gradient, with the auxiliary potential / without)"
 MORE = "log(that gain of b / the gain of a)"
 
@@ -39,19 +36,18 @@ def made_up():
                      0.0: {"eps": 0.02, "L": 200, "AP": 0.9, "b": 5.0, "a": 300.0, "cost": 2e6}}}
 
 
-MOVED = {
-    "K(r_v) pays all": (multiplied(10.0, "starts", "own"), [OWN]),
-    "the reach is that of Gibbs": (multiplied(0.03, "starts", "reach"), [OWN, REACH]),
-    "Gibbs reaches as far": (multiplied(20.0, "starts", "U alone"), [REACH]),
-    "Gibbs goes as far": (multiplied(20.0, "starts", "v alone"), [SPAN]),
-    "the blocks lend much": (multiplied(80.0, "starts", "lent"), [LENT]),
-    "n v / 2 is nothing": (multiplied(10.0, "starts", "U without"), [WITHOUT]),
+MOVED = {name: (multiplied(factor, *place), claims) for name, factor, place, *claims in (
+    ("K(r_v) pays all", 10.0, ("starts", "own"), OWN),
+    ("the reach is that of Gibbs", 0.03, ("starts", "reach"), OWN, REACH),
+    ("Gibbs reaches as far", 20.0, ("starts", "U alone"), REACH),
+    ("Gibbs goes as far", 20.0, ("starts", "v alone"), "log(range of v, SSHMC / HMC within Gibbs)"),
+    ("the blocks lend much", 80.0, ("starts", "lent"), LENT),
+    ("n v / 2 is nothing", 10.0, ("starts", "U without"), "log(range of U / range of U + n v / 2)"),
     # per gradient: a gains as much less
-    "both are cheap without it": (multiplied(0.001, "best", 0.0, "cost"), [GAIN]),
-    "b gains nothing": (multiplied(0.0005, "best", 1.0, "b"), [GAIN, MORE]),
-    "exact flows do not keep H": (multiplied(1e6, "exact"), [EXACT]),
-    "a gains as much": (multiplied(0.002, "best", 0.0, "a"), [MORE]),
-}
+    ("both are cheap without it", 0.001, ("best", 0.0, "cost"), GAIN),
+    ("b gains nothing", 0.0005, ("best", 1.0, "b"), GAIN, MORE),
+    ("flows do not keep H", 1e6, ["exact"], "most that H changes on 20 ABLA steps of exact flows"),
+    ("a gains as much", 0.002, ("best", 0.0, "a"), MORE))}
 
 
 def test_one_quantity_moved_and_no_other_claim_differs():
@@ -86,22 +82,18 @@ def test_what_is_run(budget):
     numbers = list(range(energy.STARTS[budget]))
     assert [task["seed"] for task in starts] == [[5, k] for k in numbers]
     assert result["starts"] == {"U": numbers} and result["path"] == [5, 0]
-    grid = [(task["eps"], task["L"]) for task in crossed]
-    half = len(grid) // 2
-    assert [task["share"] for task in crossed] == [1.0] * half + [0.0] * half
-    assert grid[:half] == grid[half:]
+    grid = list(energy.product(*energy.GRID[budget]))
+    assert [(task["share"], task["eps"], task["L"]) for task in crossed] == [
+        (share, *each) for share in (1.0, 0.0) for each in grid]
     if budget == "paper":
         assert {found["L"] for found in result["best"].values()} == {100}
         assert {task["n"] for task in starts + crossed} == {100}
 
 
 def test_momenta_are_draws_given_v_and_both_methods_take_as_many_leapfrogs(monkeypatch):
-    asked = []
-    monkeypatch.setattr(energy, "within_gibbs", lambda *given: asked.append(given) or {
-        "v": 3.0, "U": 7.0})
+    monkeypatch.setattr(energy, "within_gibbs", lambda *given: {"v": given, "U": 7.0})
     found = energy.one_start(3, [7, 1])
-    assert (found["v alone"], found["U alone"]) == (3.0, 7.0)
-    assert len(found["path"]["v"]) == energy.L + 1
+    assert found["U alone"] == 7.0 and len(found["path"]["v"]) == energy.L + 1
     rng = np.random.default_rng([7, 1])
     x, v = energy.exact_draw(rng, 3)
     z, z_v = rng.standard_normal(3), rng.standard_normal(1)
@@ -109,31 +101,27 @@ def test_momenta_are_draws_given_v_and_both_methods_take_as_many_leapfrogs(monke
     constant = 0.5 * np.log(3 + 1 / 9)  # the log determinant of the mass of v
     assert found["path"]["K without"][0] - constant == pytest.approx(
         (z @ z + z_v @ z_v) / 2, rel=1e-12)
-    ((theta, phi, r_phi, _, eps, L),) = asked
+    theta, phi, r_phi, _, eps, L = found["v alone"]
     assert (theta.tolist(), phi.tolist(), eps, L) == (x.tolist(), v.tolist(), 0.2, 200)
     assert r_phi == pytest.approx(z_v * (3 + 1 / 9) ** 0.5, rel=1e-12)
 
 
 def test_the_crossed_funnels_by_their_records(monkeypatch):
     runs, asked, real = [], [], energy.sshmc
-
-    def kept(theta, phi, model, *rest, **named):
-        assert isinstance(model, Crossed) and model.share == 0.0 and named == {"keep": [3]}
-        runs.append(real(theta, phi, model, *rest, **named))
-        return runs[-1]
-
     ess = {"theta": 4.0, "theta squares": 3.0, "phi": 2.0, "phi squares": 1.0}
-    monkeypatch.setattr(energy, "sshmc", kept)
+    monkeypatch.setattr(energy, "sshmc", lambda theta, phi, model, *rest, keep: runs.append(
+        (model.share, keep, real(theta, phi, model, *rest, keep=keep))) or runs[-1][2])
     monkeypatch.setattr(energy, "worst", lambda *given: asked.append(given) or ess)
     for b, a in ((3.0, 1.0), (1.0, 0.5)):
         found = energy.crossed_funnels(0.0, 3, 0.1, 4, chains=2, length=30, burn_in=5, seed=[3])
         assert (found["b"], found["a"]) == (b, a)
         ess |= {"theta": 1.0, "phi": 0.5}
     records, burn_in = asked[0]
-    for record, run in zip(records, runs, strict=False):  # b is the last of theta, a of phi
+    for record, (*given, run) in zip(records, runs, strict=False):
+        assert given == [0.0, [3]]  # b is the last of theta, a of phi
         np.testing.assert_array_equal(record.theta, run.theta)
         np.testing.assert_array_equal(record.phi, run.phi[:, -1:])
-    assert burn_in == 5 and not np.array_equal(*[run.theta for run in runs[:2]])  # its own start
+    assert burn_in == 5 and not np.array_equal(*[run[2].theta for run in runs[:2]])  # its own start
     # rounding of a mean of means
     assert found["AP"] == pytest.approx(np.mean([r.accepted[5:] for r in records]), rel=1e-15)
     # 3 L + 1 and 2 L gradients in each of 35 transitions of 2 chains
@@ -142,8 +130,8 @@ def test_the_crossed_funnels_by_their_records(monkeypatch):
 
 def test_the_table_and_the_figure():
     result = made_up()
-    moves = {name: float(k) for k, name in enumerate(result["path"], 1)}  # from another start each
-    result["path"] = {name: [5.0 * k, 6.0 * k, 7.0 * k] for name, k in moves.items()}
+    result["path"] = {name: [5.0 * k, 6.0 * k, 7.0 * k]  # from another start each
+                      for k, name in enumerate(result["path"], 1)}
     result["starts"] = {key: [float(k)] * 3 for k, key in enumerate(result["starts"], 1)}
     rows = {row["in nats, or of v"]: row["mean over starts"]
             for row in read_table(energy.table(result), "in nats")}
@@ -153,19 +141,18 @@ def test_the_table_and_the_figure():
         "range of log p(v | x) while H_2 moves v": "7", "range of A + log |M| / 2 then": "8",
         "range of K(r_v)": "9", "range of v, HMC within Gibbs": "10",
         "range of log p(v | x), HMC within Gibbs": "11"}
-    crossed = read_table(energy.table(result), "auxiliary")
-    assert [list(row.values()) for row in crossed] == [
-        ["with", "0.1", "100", "0.8", "900", "800", "900"],
-        ["without", "0.02", "200", "0.9", "5", "300", "2.5"]]
-    assert list(crossed[0])[1:] == ["eps", "L", "acceptance", "ESS b", "ESS a",
-                                    "ESS b per 10^6 gradients"]
+    heads = ("eps", "L", "acceptance", "ESS b", "ESS a", "ESS b per 10^6 gradients")
+    assert [[row[head] for head in heads]
+            for row in read_table(energy.table(result), "auxiliary")] == [
+        ["0.1", "100", "0.8", "900", "800", "900"], ["0.02", "200", "0.9", "5", "300", "2.5"]]
     fig = energy.figure(result)
     assert [ax.get_title() for ax in fig.axes] == [
         "as in (4) and (5)", "$n v / 2$ taken out of both", "crossed funnels"]
     assert [line.get_label() for line in fig.axes[0].get_lines()[:2]] == ["potential", "kinetic"]
     for ax, names in zip(fig.axes, (("U", "K", "lent"), ("U without", "K without", "lent")),
                          strict=False):
-        assert [line.get_ydata()[1] for line in ax.get_lines()] == [moves[name] for name in names]
+        assert [line.get_ydata()[1] for line in ax.get_lines()] == [
+            result["path"][name][0] / 5 for name in names]
     points = [line.get_ydata()[0] for line in fig.axes[2].get_lines()]
     assert points == pytest.approx([800, 150, 900, 2.5], rel=1e-12)  # a with, without; b
     assert [(line.get_markerfacecolor(), line.get_label().split()[0])
@@ -185,8 +172,6 @@ def test_energies_by_hand():
     for name, values in wanted.items():
         shown = found["path"][name] - constant * name.startswith("K")
         np.testing.assert_allclose(shown, values, rtol=0, atol=1e-13)  # rounding
-        assert found["totals"][name] == pytest.approx(np.ptp(values), rel=1e-12)
-    assert found["totals"]["own"] == pytest.approx(np.ptp(own), rel=1e-12)
     # H_2 moves v between the flows of H_1, which turn (x, r) by leapfrogs of 0.1
     changes = []
     for k in range(7):
@@ -195,31 +180,27 @@ def test_energies_by_hand():
             s = s - 0.05 * precision * y
             y = y + 0.1 / precision * s
             s = s - 0.05 * precision * y
-        changes.append([sum(sign * value for sign, value in (
-            (1, f(v[k + 1])), (-1, f(v[k])))) for f in (
-            lambda w, y=y: np.exp(w) * (y @ y) / 2 - N * w / 2 + w * w / 18,
-            lambda w, s=s: np.exp(-w) * (s @ s) / 2 + N * w / 2)])
+        w = v[k : k + 2]
+        changes.append(np.diff([np.exp(w) * (y @ y) / 2 - N * w / 2 + w * w / 18,
+                                np.exp(-w) * (s @ s) / 2 + N * w / 2])[:, 0])
     reach, paid = np.vstack([[0, 0], np.cumsum(changes, axis=0)]).T
-    assert found["totals"]["reach"] == pytest.approx(np.ptp(reach), rel=1e-12)
-    assert found["totals"]["paid"] == pytest.approx(np.ptp(paid), rel=1e-12)
+    ranges = wanted | {"own": own, "reach": reach, "paid": paid}
+    assert found["totals"] == pytest.approx(
+        {name: np.ptp(values) for name, values in ranges.items()}, rel=1e-12)
 
 
 def test_within_gibbs_the_kinetic_energy_pays_alone():
     x, v, r = np.array([1.3, -0.4, 0.6, 0.2]), np.array([0.5]), np.array([4.0])
     found = lent.within_gibbs(x, v, r, FUNNEL, 1e-3, 4000)
-    w, p, energies, places, own = v[0], r[0], [], [], []
-    s = x @ x
-    for step in range(4001):
-        energies.append(np.exp(w) * s / 2 - N * w / 2 + w * w / 18)
-        places.append(w)
-        own.append(p * p / 2 / (N + 1 / 9))
-        if step < 4000:
-            p -= 5e-4 * (np.exp(w) * s / 2 - N / 2 + w / 9)
-            w += 1e-3 * p / (N + 1 / 9)
-            p -= 5e-4 * (np.exp(w) * s / 2 - N / 2 + w / 9)
-    assert found["v"] == pytest.approx(np.ptp(places), rel=1e-9)  # rounding of 4000 steps
-    assert found["U"] == pytest.approx(np.ptp(energies), rel=1e-9)
-    assert found["U"] == pytest.approx(np.ptp(own), rel=1e-4)  # conserved, to order eps^2
+    w, p, s, path = v[0], r[0], x @ x, []
+    for _ in range(4001):
+        path.append([w, np.exp(w) * s / 2 - N * w / 2 + w * w / 18, p * p / 2 / (N + 1 / 9)])
+        p -= 5e-4 * (np.exp(w) * s / 2 - N / 2 + w / 9)
+        w += 1e-3 * p / (N + 1 / 9)
+        p -= 5e-4 * (np.exp(w) * s / 2 - N / 2 + w / 9)
+    places, energies, own = np.ptp(path, axis=0)
+    assert (found["v"], found["U"]) == pytest.approx((places, energies), rel=1e-9)  # rounding
+    assert energies == pytest.approx(own, rel=1e-4)  # conserved, to order eps^2
 
 
 RNG = np.random.default_rng(1)
@@ -265,11 +246,3 @@ def test_exact_draws_have_the_density():
     a, b = 3 * z[:2]  # of variance 9; x has the variance e^-a, and y has e^-b
     np.testing.assert_allclose(theta, [*np.exp(-a / 2) * z[2 : 2 + N], b], rtol=1e-14)
     np.testing.assert_allclose(phi, [*np.exp(-b / 2) * z[2 + N :], a], rtol=1e-14)
-
-
-@pytest.mark.parametrize(("arguments", "words"), [
-    ((0,), "n must be a whole number of at least 1"), ((2, 1.5), "share must be"),
-    ((2, None), "share must be a real number")])
-def test_bad_sizes_and_shares_are_refused(arguments, words):
-    with pytest.raises(ValueError, match=words):
-        Crossed.from_size(*arguments)

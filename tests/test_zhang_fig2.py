@@ -3,29 +3,27 @@
 import numpy as np
 import pytest
 
-from judging import check_moves, replaced
+from judging import check_moves, known, put, replaced
 from reproduce import zhang_fig2 as fig2
 from reproduce.harness.claims import Measured
 from reproduce.harness.run import Settings
 from reproduce.zhang.datasets import Cases
 from reproduce.zhang.printed import GIBBS, HMC, METHODS, SSHMC
-from reproduce.zhang.volatility import EDGES, NAMES, TRUTH, Runs
+from reproduce.zhang.volatility import EDGES, NAMES, TRUTH, WEIGHTS, Runs
 
 SPEEDS = {HMC: (5.0, -1.0), GIBBS: (4.0, -1.5), SSHMC: (2.0, -2.0)}  # logs: arrival, distance
 SPREAD = dict(zip(NAMES, (0.09, 0.1, 0.15), strict=True))
 
 
 def made_up():
-    counts = [[100 - abs(k - 15) for k in range(30)]] * 3
-
     def speed(method):
         return fig2.Speed(*(Measured(value, 0.01) for value in SPEEDS[method]))
 
     rows = {method: fig2.Posterior(
         {name: Measured(t + 0.5 * SPREAD[name], 1e-4)
          for name, t in zip(NAMES, TRUTH, strict=True)},
-        {name: Measured(s, 0.01 * s) for name, s in SPREAD.items()}, speed(method), counts,
-        [0, 1, 2]) for method in METHODS}
+        {name: known(s) for name, s in SPREAD.items()}, speed(method), [], [])
+        for method in METHODS}
     return fig2.Figure2(20_000, 10, rows, SPREAD, {
         method: dict.fromkeys(("L = 1", "L = 2"), speed(method)) for method in METHODS})
 
@@ -35,30 +33,17 @@ def mean_of(method, name, by):
                                    result.rows[method].mean[name] + by * SPREAD[name])
 
 
-def sd_of(method, name, factor):
-    return lambda result: replaced(result, ["rows", method, "sd", name], Measured(
-        factor * SPREAD[name], 0.001 * SPREAD[name]))
-
-
 def slower(method, key, by):
     return lambda result: replaced(result, ["scan", method], {
         steps: found._replace(**{key: getattr(found, key) + by})
         for steps, found in result.scan[method].items()})
 
 
-def arrive(method):
-    return f"log(transitions to arrive, {HMC} / {method})"
-
-
-def early(method):
-    return f"log(distance of early histograms, {HMC} / {method})"
-
-
 MOVED = {
     **{f"mean of {name}, {method}": (mean_of(method, name, 0.5), [
         f"{method} - {SSHMC}: mean of {name} / posterior sd"])
        for method in (HMC, GIBBS) for name in NAMES},
-    **{f"sd of {name}, {method}": (sd_of(method, name, 1.5), [
+    **{f"sd of {name}, {method}": (put("rows", method, "sd", name, known(1.5 * SPREAD[name])), [
         f"log(sd of {name}, {method} / {SSHMC})"]) for method in (HMC, GIBBS) for name in NAMES},
     **{f"far from the truth, {method}": (mean_of(method, "sigma", 4.0), [
         f"{method}: |mean - truth| / posterior sd, the largest",
@@ -66,10 +51,9 @@ MOVED = {
     "far from the truth, SSHMC": (mean_of(SSHMC, "phi", 4.0), [
         f"{SSHMC}: |mean - truth| / posterior sd, the largest",
         *(f"{m} - {SSHMC}: mean of phi / posterior sd" for m in (HMC, GIBBS))]),
-    **{f"slow to arrive, {method}": (slower(method, "arrival", 9.0), [arrive(method)])
-       for method in (GIBBS, SSHMC)},
-    **{f"far at first, {method}": (slower(method, "early", 9.0), [early(method)])
-       for method in (GIBBS, SSHMC)},
+    **{f"{key}, {method}": (slower(method, key, 9.0), [f"log({what}, {HMC} / {method})"])
+       for method in (GIBBS, SSHMC) for key, what in (
+           ("arrival", "transitions to arrive"), ("early", "distance of early histograms"))},
 }
 
 
@@ -78,11 +62,10 @@ def test_one_quantity_moved_and_no_other_claim_differs():
 
 
 def test_arrival_is_the_first_time_that_all_three_are_near():
-    times = np.array([1, 2, 4, 8, 16])
     far, near = [9.0, 0.0, 0.0], [0.9, -0.9, 0.9]
     for states, wanted in (([far, near, far, near, near], 2), ([far, far, far, near, far], 8),
                            ([near] * 5, 1), ([far] * 5, 16)):
-        burn_in = {"times": times.tolist(), "phi": states}
+        burn_in = {"times": [1, 2, 4, 8, 16], "phi": states}
         assert fig2.arrival(burn_in, [0.0] * 3, [0.31] * 3) == wanted
     assert fig2.arrival(burn_in, [9.0, 0.0, 0.0], [0.31] * 3) == 1
 
@@ -101,8 +84,7 @@ def runs(method, mean, start):
     histogram = np.zeros((3, 30), int)
     histogram[:, start] = 40
     one = {"n": 50, "AP": 0.8, "divergences": 0, "worst": 50.0, "theta": values, "early": histogram,
-           "counts": {"gradient": 1.0, "gradient_theta": 1.0, "gradient_phi": 1.0,
-                      "factor_phi": 1.0},
+           "counts": dict.fromkeys(WEIGHTS[method], 1.0),
            "phi": values | {"mean": [mean] * 3, "sd": [0.5] * 3, "histogram": histogram,
                             "outside": [1, 2, 3]},
            "burn_in": {"times": [1, 4, 9], "phi": [[50.0] * 3, [mean] * 3, [mean] * 3]}}
@@ -141,9 +123,9 @@ def test_the_figure_is_in_the_papers_order_and_of_each_method():
     for ax, name in zip(fig.axes, fig2.ORDER, strict=True):
         j = NAMES.index(name)
         drawn = {patch.get_label(): patch.get_data() for patch in ax.patches}
-        wide = EDGES[j][1] - EDGES[j][0]
         assert {method: data.values[0] for method, data in drawn.items()} == pytest.approx({
-            method: (100 * k + j) / wide / 20_000 for k, method in enumerate(result.rows)})
+            method: (100 * k + j) / (EDGES[j][1] - EDGES[j][0]) / 20_000
+            for k, method in enumerate(result.rows)})
         for data in drawn.values():
             np.testing.assert_array_equal(data.edges, EDGES[j])
         (true,) = [line for line in ax.get_lines() if line.get_label() == "true value"]

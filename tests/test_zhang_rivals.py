@@ -11,7 +11,7 @@ import pytest
 import studies
 from algorithms.hoffman_nuts_fast import nuts
 from differences import differences
-from judging import put, read_table, verdicts
+from judging import put, read_tables, verdicts
 from made_up_chains import five, off, one
 from models.interface import U, grad_U
 from models.log_gaussian_cox import LogGaussianCox
@@ -36,16 +36,12 @@ NAMES = {"funnel": None, "credit": "simulated credit, seed 1",
 def made_up():
     ahead = {  # log efficiencies per unit of work and per second
         SSHMC: (0.0, 0.5), NON_CENTRED: (3.0, 1.0), GIBBS: (-1.0, -1.0), HMC: (-2.0, -2.0),
-        POLYA: (1.0, 3.0), MIXTURE: (0.0, -0.5), SURROGATE: (0.0, 3.0)}
+        POLYA: (1.0, 3.0), MIXTURE: (0.0, -0.5), SURROGATE: (0.0, 3.0),
+        ("volatility", SSHMC): (0.0, 2.0), ("Cox", SSHMC): (4.0, 0.5),
+        ("credit", NON_CENTRED): (3.0, 4.0), ("credit", HMC): (-2.0, 5.0)}
     result = {}
     for name, method in script.RUNS:
-        gradient, second = ahead.get(method, (-3.0, -3.0))
-        if (name, method) == ("volatility", SSHMC):
-            second = 2.0
-        if (name, method) == ("Cox", SSHMC):
-            gradient = 4.0
-        if name == "credit" and method in (NON_CENTRED, HMC):
-            second = 4.0 + (method == HMC)
+        gradient, second = ahead.get((name, method), ahead.get(method, (-3.0, -3.0)))
         result[name, method] = {
             "together": five(), "believed": True, "rhat": 1.004, "bulk": 812.0, "tail": 701.0,
             "halves": 2.0, "e_bfmi": 0.9 if method == HMC else np.nan, "before": 123.0,
@@ -74,9 +70,8 @@ def test_a_method_that_is_not_ahead_changes_its_claim(claim):
 def test_a_moment_that_is_another_changes_its_claim(key):
     what = f"{key[0]}, {key[1]}: largest |z| against {NON_CENTRED}, adjusted"
     # of eight numbers the largest is above 4.47 as rarely as one is above 4
-    for field in ("mean", "sd"):
-        for z, wanted in ((4.6, {what}), (-4.3, set())):
-            assert changed(key, "together", off(five(), field, z)) == wanted
+    for field, (z, wanted) in product(("mean", "sd"), ((4.6, {what}), (-4.3, set()))):
+        assert changed(key, "together", off(five(), field, z)) == wanted
     assert changed(key, "believed", False) == {what}
 
 
@@ -95,13 +90,13 @@ def test_a_reference_that_is_imprecise_or_not_itself_changes_its_claim():
 def test_what_is_not_believed_has_no_number():
     result = made_up()
     result["credit", HMC]["believed"] = False
-    first, _, third = script.table(result).split("\n\n")[1::2]
-    rows = {(row["problem"], row["method"]): row for row in read_table(first, "problem")}
+    first, _, hyper = read_tables(script.table(result))
+    rows = {(row["problem"], row["method"]): row for row in first}
     assert list(rows) == list(script.RUNS)
     assert rows["credit", HMC]["per 1000 units"] == "not believed"
     assert rows["credit", HMC]["per CPU s"] == rows["credit", SSHMC]["E-BFMI"] == ""
-    hyper = read_table(third, "problem")
     assert len(hyper) == sum(len(HYPER[name]) for name, _ in script.RUNS) - 1
+    assert list(hyper[0].values())[3:] == ["0.000 (0.020)", "1.000 (0.030)"]
     for each in result.values():  # as after a run of a few draws
         each["believed"] = False
     assert script.table(result).count("not believed") == len(script.RUNS)
@@ -113,10 +108,9 @@ def test_each_point_of_the_figure_is_in_its_panel_and_of_its_method():
         each |= {"per gradient": Measured(k / 10, 0.05), "per second": Measured(5 + k / 10, 0.1)}
     result["Cox", SSHMC]["believed"] = False
     fig = script.figure(result)
-    legend = fig.legends[0]
-    *kinds, foot = zip(legend.get_texts(), legend.get_lines(), strict=True)
-    style_of = {text.get_text(): (line.get_color(), line.get_marker()) for text, line in kinds}
-    assert len(set(style_of.values())) == 7 and foot[0].get_text().endswith("not believed")
+    style_of = {text.get_text(): (line.get_color(), line.get_marker()) for text, line in zip(
+        fig.legends[0].get_texts(), fig.legends[0].get_lines(), strict=True)}
+    assert len(set(style_of.values())) == 8 and [*style_of][-1].endswith("not believed")
     for ax, per in zip(fig.axes, ("per gradient", "per second"), strict=True):
         assert ("CPU second" in ax.get_title()) == (per == "per second")
         names = [label.get_text().split("\n")[0] for label in ax.get_xticklabels()]
@@ -171,8 +165,7 @@ def test_every_row_gets_its_own_chains_with_the_setting_that_was_picked():
         tried = [task for task in pilots if (task["name"], task["method"]) == key]
         assert [task["setting"] for task in tried] == script.SCAN.get(key, [])
         assert {task["n"] for task in tried} <= {of_pilot}
-        settings = script.SCAN.get(key, [{"deepest": 10}])
-        setting = settings[2] if key in script.SCAN else settings[0]
+        setting = script.SCAN[key][2] if key in script.SCAN else {"deepest": 10}
         task = rows[place]
         assert (task["name"], task["method"], task["data_name"]) == (*key, NAMES[key[0]])
         assert (task["n"], task["burn_in"], task["chains"]) == (n, burn_in, 4)
@@ -198,12 +191,8 @@ def test_every_row_gets_its_own_chains_with_the_setting_that_was_picked():
     ("volatility", HMC, dict(gradient=9), 9), ("Cox", NON_CENTRED, dict(gradient=9), 36),
     ("credit", POLYA, dict(polya_gamma=200, factors=4), 46)])
 def test_work_is_counted_in_units(name, method, counts, units):
-    class Counts(SimpleNamespace):
-        def _asdict(self):
-            return vars(self)
-
-    model = SimpleNamespace(X=np.zeros((20, 100)))
-    assert room.work(name, method, Counts(**counts), model) == units
+    counted = SimpleNamespace(**counts, _asdict=lambda: counts)
+    assert room.work(name, method, counted, SimpleNamespace(X=np.zeros((20, 100)))) == units
 
 
 def test_surrogate_noise_is_the_inverse_of_a_mean_count():
@@ -212,11 +201,9 @@ def test_surrogate_noise_is_the_inverse_of_a_mean_count():
     assert room.information(LogGaussianCox.from_counts(0 * counts, 1.0)) == 0.25
 
 
-SMALL = [("volatility", MIXTURE, {"scale": 2.0}), ("volatility", SSHMC, script.SERIES),
-         ("Cox", SURROGATE, {"noise": 1.0, "w": 2.0, "ellipses": 2})]
-
-
-@pytest.mark.parametrize(("name", "method", "setting"), SMALL)
+@pytest.mark.parametrize(("name", "method", "setting"), [
+    ("volatility", MIXTURE, {"scale": 2.0}), ("volatility", SSHMC, script.SERIES),
+    ("Cox", SURROGATE, {"noise": 1.0, "w": 2.0, "ellipses": 2})])
 def test_a_chain_is_that_of_the_sampler_after_its_burn_in(name, method, setting):
     which = room.problem(name, NAMES[name])
     draws, found = room.one_chain(name, which, method, setting, 6, 2, np.random.default_rng(4))
@@ -247,23 +234,24 @@ def test_the_rate_and_the_energies_are_of_what_is_kept(monkeypatch):
 
 
 def test_a_row_has_a_chain_of_each_seed():
-    of = dict(name="volatility", data_name=NAMES["volatility"], method=SSHMC,
-              setting=script.SERIES, n=30)
-    found = room.row_of_chains(**of, burn_in=3, chains=2, seed=[5])
-    which = room.problem("volatility", NAMES["volatility"])
+    of = ("volatility", NAMES["volatility"], SSHMC, script.SERIES, 30)
+    found = room.row_of_chains(*of, burn_in=3, chains=2, seed=[5])
+
+    def chain_of(burn_in, child):
+        return room.one_chain(of[0], room.problem(*of[:2]), *of[2:], burn_in,
+                              np.random.default_rng([5, child]))
+
     for child, chain in enumerate(found["chains"]):
-        draws, more = room.one_chain("volatility", which, SSHMC, script.SERIES, 30, 3,
-                                     np.random.default_rng([5, child]))
+        draws, more = chain_of(3, child)
         np.testing.assert_allclose(chain["mean"], draws.mean(axis=0), rtol=1e-7)
         assert chain["gradients"] == more["gradients"]
     assert found["chains"][0]["mean"] != found["chains"][1]["mean"]
     assert found["rhat"] > 0.9 and found["bulk"] > 0
-    pilot = room.pilot(**of, seed=[5, 1])
-    draws, more = room.one_chain("volatility", which, SSHMC, script.SERIES, 30, 6,
-                                 np.random.default_rng([5, 1]))
+    draws, more = chain_of(6, 1)
     ess = worst(pool([moments(draws) | more]))
-    assert pilot == pytest.approx({"ess": ess, "efficiency": ess / more["gradients"],
-                                   "gradients": more["gradients"] * 1.2}, rel=1e-9)
+    assert room.pilot(*of, seed=[5, 1]) == pytest.approx({
+        "ess": ess, "efficiency": ess / more["gradients"], "gradients": more["gradients"] * 1.2},
+        rel=1e-9)
 
 
 @pytest.mark.parametrize(("where", "row"), [
@@ -330,14 +318,14 @@ def test_the_librarys_draws_have_the_mean_of_polya_gamma_variables_and_chains_re
 
 
 RNG = np.random.default_rng(1)
-PLACES = ([-0.4, -1.9, 2.0], [0.1, -0.5, -0.7], [0.2, 0.3, 0.0], [-0.4, -3.0, 4.0])
-each = pytest.mark.parametrize(("n", "phi"), [*product([2, 3, 7, 40], PLACES)])
+each = pytest.mark.parametrize(("n", "phi"), [*product([2, 3, 7, 40], (
+    [-0.4, -1.9, 2.0], [0.1, -0.5, -0.7], [0.2, 0.3, 0.0], [-0.4, -3.0, 4.0]))])
 
 
 def dense(n, phi):
     """Return the lower factor of Q / sigma^2 + I / 2."""
     ar = np.tanh(phi[2])
-    Q = np.diag(np.concatenate([[1.0], np.full(n - 2, 1 + ar * ar), [1.0]]))
+    Q = np.diag([1.0, *[1 + ar * ar] * (n - 2), 1.0])
     Q -= ar * (np.eye(n, k=1) + np.eye(n, k=-1))
     return np.linalg.cholesky(Q * np.exp(-2 * phi[1]) + np.eye(n) / 2)
 
@@ -353,10 +341,9 @@ def test_the_map_is_that_of_the_dense_factor_and_its_inverse(n, phi):
 
 @each
 def test_the_density_is_that_of_the_model_times_the_jacobian(n, phi):
-    model, z, L = StochasticVolatility.from_data(RNG.standard_normal(n)), RNG.standard_normal(n), (
-        dense(n, phi))
-    x = np.linalg.solve(L.T, z)
-    expected = U(np.append(x, phi), model) + np.log(np.diag(L)).sum()
+    model, z = StochasticVolatility.from_data(RNG.standard_normal(n)), RNG.standard_normal(n)
+    L = dense(n, phi)
+    expected = U(np.append(np.linalg.solve(L.T, z), phi), model) + np.log(np.diag(L)).sum()
     model, q = Rescaled(model), np.append(z, phi)
     assert U(q, model) == pytest.approx(expected, rel=1e-11)
     numeric = differences(lambda q: U(q, model), q)

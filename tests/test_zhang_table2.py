@@ -7,7 +7,7 @@ import pytest
 
 import studies
 from algorithms.hmc import Counts as HMCCounts
-from judging import check_moves, known, put, scanned, slower
+from judging import check_moves, known, put, scanned
 from models.hierarchical_logistic import information
 from models.interface import grad_U_theta, precompute_phi, velocity_theta
 from reproduce import zhang_table2 as table2
@@ -17,7 +17,7 @@ from reproduce.zhang.datasets import STAND_IN
 from reproduce.zhang.logistic import BOUND, DROPPED, MODE, PRIOR
 from reproduce.zhang.printed import GIBBS, HMC, METHODS, SSHMC, number
 from reproduce.zhang_table2 import one_run, transitions
-from zhang_claims import rates, rerun, runs, time, whole
+from zhang_claims import common, runs
 
 ANY = table2.ANY
 BETTER, WORSE = f"{SSHMC}, {MODE}", f"{SSHMC}, {PRIOR}"
@@ -82,13 +82,7 @@ def mean_of(row):
 
 SIX = list(logistic.TRAP)
 MOVED = {
-    **rates("w", "v"),
-    **{f"{column} of {row}": (rerun(row, column, 40), whole("Table 2", row, COLUMNS, "w, "))
-       for row in METHODS for column in COLUMNS},
-    "SSHMC takes longer": (slower(SSHMC, 2.5), [
-        time(SSHMC, HMC), time(SSHMC, GIBBS), higher(HMC)]),
-    "HMC takes longer": (slower(HMC, 2.5), [time(SSHMC, HMC), time(GIBBS, HMC)]),
-    "Gibbs takes longer": (slower(GIBBS, 2.5), [time(GIBBS, HMC), time(SSHMC, GIBBS)]),
+    **common("Table 2", COLUMNS, 40, {HMC: 2.5, GIBBS: 2.5, SSHMC: 0.4}, "wv", "w, "),
     "HMC is as good": (scanned(HMC, least=known(2000.0)), [higher(HMC)]),
     "Gibbs is as good": (scanned(GIBBS, least=known(2000.0)), [higher(GIBBS)]),
     "Gibbs is better": (put("rows", GIBBS + ANY, "least", known(1e5)), [OUTPERFORMS]),
@@ -153,28 +147,25 @@ def test_every_row_has_its_pick_and_its_times(budget):
 
 
 def test_the_figure_has_every_row():
-    fig = table2.figure(made_up()._replace(n=2500))  # half of print's
-    assert fig.axes[0].get_xlabel().startswith("ESS of 2500: ")
-    labels = [tick.get_text() for tick in fig.axes[0].get_yticklabels()]
-    assert labels == list(made_up().rows)
-    printed = [line for line in fig.axes[0].get_lines() if line.get_color() == "k"]
-    assert [line.get_xdata().tolist() for line in printed][:2] == [
+    result = made_up()
+    left = table2.figure(result._replace(n=2500)).axes[0]  # half of print's
+    assert left.get_xlabel().startswith("ESS of 2500: ")
+    assert [tick.get_text() for tick in left.get_yticklabels()] == list(result.rows)
+    printed, ours, scan = ([line for line in left.get_lines() if line.get_marker() == marker]
+                           for marker in "Do|")
+    assert [line.get_xdata().tolist() for line in printed[:2]] == [
         [number("Table 2", HMC, c) / 2 for c in COLUMNS[:3]], [number("Table 2", HMC, "v") / 2]]
     # beside ours of w, and of v
     assert [line.get_ydata()[0] for line in printed[:4]] == pytest.approx([0.3, 0.0, 1.3, 1.0])
-    ours = [line for line in fig.axes[0].get_lines() if line.get_marker() == "o"]
-    scan = [line for line in fig.axes[0].get_lines() if line.get_marker() == "|"]
     assert [line.get_label() for line in ours[:2]] == ["$w$, ours", "$v$, ours"]
-    for k, found in enumerate(made_up().rows.values()):
-        for line, first, names in zip(ours[2 * k : 2 * k + 2], ours, (COLUMNS[:3], ("v",)),
-                                      strict=False):
+    for k, (row, found) in enumerate(result.rows.items()):
+        for line, first, ticks, names in zip(ours[2 * k :], ours, scan[2 * k :],
+                                             (COLUMNS[:3], ("v",)), strict=False):
             assert line.get_xdata().tolist() == [getattr(found, name).value for name in names]
             assert line.get_color() == first.get_color() and round(line.get_ydata()[0]) == k
-    for k, row in enumerate(made_up().rows):
-        for line, names in zip(scan[2 * k : 2 * k + 2], (COLUMNS[:3], ("v",)), strict=True):
-            assert line.get_xdata().tolist() == [
-                getattr(each, name).value for each in made_up().scan.get(row, {}).values()
-                for name in names] and {round(y) for y in line.get_ydata()} <= {k}
+            assert ticks.get_xdata().tolist() == [
+                getattr(each, name).value for each in result.scan.get(row, {}).values()
+                for name in names] and {round(y) for y in ticks.get_ydata()} <= {k}
 
 
 def test_estimates_are_means_over_runs():
@@ -187,10 +178,6 @@ def test_estimates_are_means_over_runs():
 DATA = f"{STAND_IN}1"
 MODEL = logistic.problem(DATA, BOUND, 22)
 W, V = logistic.mode(MODEL)
-SETTINGS = {HMC: {"eps": 0.1, "L": 3},
-            GIBBS: dict(eps_theta=0.3, eps_phi=0.3, L_theta=2, L_phi=2),
-            DROPPED: dict(eps_theta=0.3, eps_phi=0.3, L_theta=2, L_phi=2),
-            SSHMC: dict(eps_theta=0.2, eps_phi=0.4, L=3, n_theta=2, n_phi=1)}
 
 
 def test_small_groups_are_those_of_few_cases():
@@ -215,13 +202,11 @@ def test_the_masses():
     r = np.random.default_rng(0).standard_normal(80)
     for mass, B in ((PRIOR, 0 * information(W, MODEL)), (MODE, information(W, MODEL))):
         model = logistic.problem(DATA, mass, 22)
-        w, _ = logistic.start(model)
-        np.testing.assert_allclose(w, W, rtol=0, atol=1e-9)  # the mass is none of the density
-        expected = np.concatenate([np.linalg.solve(B[i] + np.eye(20), r[20 * i : 20 * i + 20])
-                                   for i in range(4)])
-        np.testing.assert_allclose(velocity_theta(r, precompute_phi(np.zeros(1), model), model),
-                                   expected,
-                                   rtol=0, atol=1e-9)
+        # the mass is none of the density
+        np.testing.assert_allclose(logistic.start(model)[0], W, rtol=0, atol=1e-9)
+        np.testing.assert_allclose(
+            velocity_theta(r, precompute_phi(np.zeros(1), model), model).reshape(4, 20, 1),
+            np.linalg.solve(B + np.eye(20), r.reshape(4, 20, 1)), rtol=0, atol=1e-9)
 
 
 @pytest.mark.parametrize("method", [GIBBS, DROPPED])
@@ -229,34 +214,27 @@ def test_the_groups_count_as_one_block(method, monkeypatch):
     accepted = np.array([[1, 0, 1, 1, 0], [0, 0, 1, 0, 1.0]])  # four groups and v
     monkeypatch.setattr(table2, "rmhmc_within_gibbs", lambda *given, **named: SimpleNamespace(
         theta=0, phi=1, accepted=accepted, divergences=2, counts=3))
-    found = transitions(method, *logistic.start(MODEL), MODEL, SETTINGS[method], 2, None)
+    found = transitions(method, *logistic.start(MODEL), MODEL, {}, 2, None)
     assert found.accepted.tolist() == [[0.75, 0.0], [0.25, 1.0]]
     assert found._replace(accepted=None) == (0, 1, None, 2, 3)
 
 
 @pytest.mark.parametrize("least", ["w", "w squares", "v", "v squares"])
 def test_the_worst_is_the_least_of_all_and_what_never_moved_counts_as_one(least, monkeypatch):
-    def one(name):
-        return 7.0 if name == least else 50.0
-
+    ess = dict.fromkeys(("w", "w squares", "v", "v squares"), 50.0) | {least: 7.0}
     s = {"AP": 0.5, "divergences": 4, "theta": {
-        "lineage": [3.0, 4.0, 5.0], "ours": [one("w"), 60, 70],
-        "squares": [one("w squares"), 60, 70]}, "phi": {
-        "lineage": [6.0], "ours": [one("v")], "squares": [one("v squares")], "mean": [-2.0],
+        "lineage": [3.0, 4.0, 5.0], "ours": [ess["w"], 60, 70],
+        "squares": [ess["w squares"], 60, 70]}, "phi": {
+        "lineage": [6.0], "ours": [ess["v"]], "squares": [ess["v squares"]], "mean": [-2.0],
         "sd": [0.4]}}
     chain = SimpleNamespace(counts=HMCCounts(99, 70), phi=np.zeros((35, 1)))
     monkeypatch.setattr(table2, "transitions", lambda *given: chain)
-    monkeypatch.setattr(logistic, "summary", lambda given, burn_in: s)
+    monkeypatch.setattr(logistic, "summary", lambda given, burn_in: burn_in == 5 and s)
     run = one_run(HMC, DATA, BOUND, 22, {}, 30, 5, 1)
     assert run == {"AP": [0.5], "divergences": 4, "w": [3.0, 4.0, 5.0], "v": 6.0, "worst": 7.0,
                    "gamma": [-2.0, 0.4], "cost": 2.0}  # of 35 transitions
     s["theta"]["ours"][0] = np.nan
     assert one_run(HMC, DATA, BOUND, 22, {}, 30, 5, 1)["worst"] == 1.0
-
-
-def test_a_pilot_has_its_setting_and_its_cost():
-    (pilot,) = table2.pilots(HMC, DATA, BOUND, 22, [SETTINGS[HMC]], 2, 20, 5, [1])["pilots"]
-    assert pilot["setting"] == SETTINGS[HMC] and pilot["cost"] == 2 * (25 * 3 + 1)
 
 
 def test_longer_trajectories_are_last_in_the_grid_and_in_the_scan():
