@@ -265,7 +265,8 @@ def test_every_compiled_function_that_is_public_is_called_here():
     for module in map(import_module, map(papers.module, paths)):
         for name, function in vars(module).items():
             if hasattr(function, "compiled") and function.__module__ == module.__name__:
-                assert id(function) in called and function.__name__ == name
+                assert id(function) in called, f"{module.__name__}.{name} needs a row in CALLS"
+                assert function.__name__ == name
                 assert inspect.signature(function) == inspect.signature(function.check)
 
 

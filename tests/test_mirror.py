@@ -236,10 +236,10 @@ def test_a_departure_that_cannot_be_read_is_an_error(tmp_path, before, after, me
 
 @pytest.mark.parametrize("author", PAPERS)
 def test_the_table_of_a_paper_is_up_to_date_and_has_all_departures(author):
-    # if this fails, run python reproduce/tools/pages.py
     page = ROOT / "reproduce" / author / "README.md"
     text, table = readmes()[page], reading.table_of_departures(author)
-    assert page.read_text() == text == reading.with_departures(text.replace(table, "old"), author)
+    again = reading.with_departures(text.replace(table, "old"), author)
+    assert page.read_text() == text == again, "run python reproduce/tools/pages.py"
     _, _, *rows = [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
                    for line in table.splitlines()]
     found = [(path.relative_to(ROOT), each) for path in files_with_departures()
@@ -255,7 +255,7 @@ def test_a_test_that_print_passes_too_is_a_failure():
         assert value > 0
 
     assert departs(1, -1)(passes)() is None
-    with pytest.raises(pytest.fail.Exception, match="DID NOT RAISE"):
+    with pytest.raises(pytest.fail.Exception, match="passes on what is printed, too: 2"):
         departs(1, 2)(passes)()
     with pytest.raises(AssertionError):
         departs(-1, -1)(passes)()

@@ -1,5 +1,6 @@
 """sampling/: chains run in pieces, watched and stopped; what says whether to believe them."""
 
+import inspect
 import multiprocessing
 import os
 import pickle
@@ -20,11 +21,18 @@ import pytest
 from arviz_stats.base import array_stats
 
 from algorithms.hmc import hmc
-from algorithms.hoffman_nuts import nuts_dual_averaging
+from algorithms.hoffman_nuts import hmc_dual_averaging, nuts_dual_averaging
 from algorithms.hoffman_nuts_fast import nuts
+from algorithms.paquet_rmhmc import rmhmc as mirror_rmhmc
 from algorithms.random_walk import random_walk
+from algorithms.rivals.delayed_acceptance import delayed_acceptance
+from algorithms.rivals.dragging import dragging
+from algorithms.rivals.fitted_walk import pilot
+from algorithms.rivals.polya_gamma_gibbs import polya_gamma_gibbs
 from algorithms.rmhmc_within_gibbs import rmhmc_within_gibbs
 from algorithms.slice_sampling import slice_sampling
+from algorithms.wang_discretizing_chain_fast import discretizing_chain
+from algorithms.wang_tempered_transitions_fast import tempered_transitions
 from algorithms.zhang_sshmc_fast import sshmc
 from conftest import python
 from models import validate
@@ -105,6 +113,20 @@ def calls():
     settings[runs.generalised_rmhmc]["f_max"] = 100  # enough for its equations
     assert set(settings) == {*runs.PIECEWISE, runs.nuts, runs.slice_sampling}
     return settings.items()
+
+
+# whose chains `run` makes in one piece
+WHOLE = {nuts_dual_averaging, hmc_dual_averaging, mirror_rmhmc, pilot, delayed_acceptance, dragging,
+         polya_gamma_gibbs, discretizing_chain, tempered_transitions}
+
+
+def test_every_sampler_is_run_in_pieces_or_known_to_be_run_as_a_whole():
+    samplers = {function for function, _ in CALLS.values()
+                if function.__module__.startswith("algorithms.")
+                and "rng" in (names := inspect.signature(function).parameters)
+                and {*runs.LENGTHS} & {*names}}
+    assert samplers == WHOLE | {*runs.PIECEWISE, runs.nuts, runs.slice_sampling}, (
+        "put it in PIECEWISE of sampling/run.py if a chain can go on from its last draw alone")
 
 
 @pytest.mark.parametrize("keep", [[1, 0], [0, 0], np.array([2, 1], np.uint8)])
