@@ -51,10 +51,19 @@ def generator(seed=1):
     return np.random.default_rng(seed)
 
 
-def as_called(n, chains=3, starts=None):
-    """Return what calls of hmc give, one for each chain."""
-    return [hmc(np.zeros(2) if starts is None else starts[k], **SETTINGS, n=n, rng=rng)
-            for k, rng in enumerate(generator().spawn(chains))]
+def quietly(sampler, *arguments, **named):
+    """Return what run gives back of two chains, in this process and without bars."""
+    return run(sampler, *arguments,
+               **dict(chains=2, jobs=1, bars=False, rng=generator()) | named)
+
+
+def same_as_called(found, sampler, *fields, **arguments):
+    """Compare chains with what calls of the sampler give; return these."""
+    calls = [sampler(**arguments, rng=rng) for rng in generator().spawn(len(found.chains))]
+    for ours, alone in zip(found.chains, calls, strict=True):
+        for field in fields:
+            np.testing.assert_array_equal(getattr(ours, field), getattr(alone, field))
+    return calls
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
@@ -62,7 +71,8 @@ def as_called(n, chains=3, starts=None):
 def test_chains_in_pieces_have_the_draws_of_unbroken_ones(jobs, bars, capsys):
     starts = generator(2).standard_normal((3, 2))
     found = run(hmc, starts, **SETTINGS, n=501, rng=generator(), chains=3, jobs=jobs, bars=bars)
-    for ours, alone in zip(found.chains, as_called(501, starts=starts), strict=True):
+    for ours, start, rng in zip(found.chains, starts, generator().spawn(3), strict=True):
+        alone = hmc(start, **SETTINGS, n=501, rng=rng)
         for field in ("samples", "energies", "accepted", "energy_error"):
             np.testing.assert_array_equal(getattr(ours, field), getattr(alone, field))
         # each piece evaluates the state that it begins with
@@ -107,22 +117,21 @@ def calls():
     return settings.items()
 
 
-@pytest.mark.parametrize("keep", [[1, 0], [0, 0], np.array([2, 1], np.uint8)])
-def test_variables_that_are_kept_are_in_their_order(keep):
-    with pytest.raises(ValueError, match="keep must hold different indices in increasing order"):
-        run(sshmc, np.zeros(3), np.zeros(1), Funnel.from_size(3), 0.1, 0.1, 2, 9,
-            np.random.default_rng(1), keep=keep)
-    with pytest.raises(ValueError, match="keep must be"):  # the sampler's own words
-        run(sshmc, np.zeros(3), np.zeros(1), Funnel.from_size(3), 0.1, 0.1, 2, 9,
-            np.random.default_rng(1), keep=["a", "b"])
+FUNNEL = dict(theta0=np.zeros(3), phi0=np.zeros(1), model=Funnel.from_size(3), eps_theta=0.1,
+              eps_phi=0.1, L=2, n=9)
+
+
+@pytest.mark.parametrize("keep, said", [
+    ([1, 0], "hold different"), ([0, 0], "hold different indices in increasing order"),
+    (np.array([2, 1], np.uint8), "hold different"), (["a", "b"], "be")])  # the sampler's own words
+def test_variables_that_are_kept_are_in_their_order(keep, said):
+    with pytest.raises(ValueError, match=f"keep must {said}"):
+        run(sshmc, **FUNNEL, rng=generator(), keep=keep)
 
 
 def test_a_chain_that_keeps_some_variables_is_that_of_one_call():
-    arguments = dict(theta0=np.zeros(3), phi0=np.zeros(1), model=Funnel.from_size(3), eps_theta=0.1,
-                     eps_phi=0.1, L=2, n=9, keep=[1])
-    found = run(sshmc, **arguments, rng=generator(), chains=1, jobs=1, bars=False)
-    alone = sshmc(**arguments, rng=generator().spawn(1)[0])
-    np.testing.assert_array_equal(found.chains[0].theta, alone.theta)
+    found = quietly(sshmc, **FUNNEL, keep=[1], chains=1)
+    same_as_called(found, sshmc, "theta", **FUNNEL, keep=[1])
 
 
 def test_every_sampler_that_is_run_in_pieces_can_be_continued_exactly():
@@ -134,11 +143,9 @@ def test_every_sampler_that_is_run_in_pieces_can_be_continued_exactly():
 def test_a_sampler_with_a_warm_up_in_its_draws_is_run_as_it_is():
     # which is compiled by a chain of one draw, with no longer a warm-up
     arguments = dict(q0=np.zeros(2), model=MODEL, n=40, warm_up=30)
-    found = run(nuts_dual_averaging, **arguments, rng=generator(), chains=2, jobs=1, bars=False)
-    for ours, rng in zip(found.chains, generator().spawn(2), strict=True):
-        alone = nuts_dual_averaging(**arguments, rng=rng)
-        np.testing.assert_array_equal(ours.samples, alone.samples)
-        assert str(ours) == str(alone)
+    found = quietly(nuts_dual_averaging, **arguments)
+    calls = same_as_called(found, nuts_dual_averaging, "samples", **arguments)
+    assert [*map(str, found.chains)] == [*map(str, calls)]
 
 
 @pytest.mark.parametrize("sampler, jobs, settings", [
@@ -152,16 +159,14 @@ def test_ctrl_c_gives_back_what_was_drawn_within_a_second(sampler, settings, job
         os.kill(os.getpid(), signal.SIGINT)
 
     begin = 0.0
-    run(sampler, np.zeros(2), MODEL, **settings, n=1, rng=generator(), jobs=1)  # compiles
+    quietly(sampler, np.zeros(2), MODEL, **settings, n=1)  # compiles
     threading.Thread(target=stop).start()
-    found = run(sampler, np.zeros(2), MODEL, **settings, n=10**8, rng=generator(), chains=2,
-                jobs=jobs, bars=False)
+    found = quietly(sampler, np.zeros(2), MODEL, **settings, n=10**8, jobs=jobs)
     assert time.monotonic() - begin < 1
     drawn = len(found.chains[0].samples)
     assert 0 < drawn < found.wanted == 10**8
-    for ours, rng in zip(found.chains, generator().spawn(2), strict=True):
-        alone = sampler(np.zeros(2), MODEL, **settings, n=drawn, rng=rng)
-        np.testing.assert_array_equal(ours.samples, alone.samples)
+    same_as_called(found, sampler, "samples", **settings, n=drawn, model=MODEL,
+                   **{"x0" if sampler is slice_sampling else "q0": np.zeros(2)})
 
 
 @pytest.mark.parametrize("chains_with_draws", [0, 1])
@@ -174,7 +179,7 @@ def test_a_stop_before_the_first_draw_is_raised(chains_with_draws, monkeypatch):
 
     monkeypatch.setattr(runs, "in_turn", stopped)
     with pytest.raises(KeyboardInterrupt):
-        run(hmc, np.zeros(2), **SETTINGS, n=5, rng=generator(), jobs=1, bars=False)
+        quietly(hmc, np.zeros(2), **SETTINGS, n=5)
 
 
 def test_a_process_that_is_killed_is_told_of():
@@ -187,7 +192,7 @@ def test_a_process_that_is_killed_is_told_of():
 
     threading.Thread(target=kill).start()
     with pytest.raises(RuntimeError, match="ended from outside"):
-        run(hmc, np.zeros(2), **SETTINGS, n=10**8, rng=generator(), chains=2, jobs=2, bars=False)
+        quietly(hmc, np.zeros(2), **SETTINGS, n=10**8, jobs=2)
 
 
 class Odd(Exception):
@@ -200,18 +205,18 @@ class Odd(Exception):
 def odd(n, rng):
     if multiprocessing.parent_process():
         raise Odd("no more draws", 2)
-    return as_called(n, 1)[0]
+    return hmc(np.zeros(2), **SETTINGS, n=n, rng=rng)
 
 
 def test_an_error_that_cannot_be_sent_is_told_of():
     # Dask, where it is imported, teaches pickle to send every error
     with pytest.raises((RuntimeError, Odd), match=r"^(Odd: )?no more draws$"):
-        run(odd, n=3, rng=generator(), chains=2, jobs=2, bars=False)
+        quietly(odd, n=3, jobs=2)
 
 
 def test_chains_end_with_the_process_that_began_them():
-    code = ("from test_sampling import *\nrun(hmc, np.zeros(900), Gaussian(np.zeros(900),"
-            " np.eye(900)), 0.7, 3, n=10**7, rng=generator(), chains=2, jobs=2, bars=False)")
+    code = ("from test_sampling import *\nquietly(hmc, np.zeros(900), Gaussian(np.zeros(900),"
+            " np.eye(900)), 0.7, 3, n=10**7, jobs=2)")
     parent = subprocess.Popen([sys.executable, "-c", code], env=environment(ROOT / "tests"))
     children = Path(f"/proc/{parent.pid}/task/{parent.pid}/children")
     wait_until(lambda: len(children.read_text().split()) == 2, process=parent)
@@ -228,7 +233,7 @@ def test_chains_end_with_the_process_that_began_them():
 
 
 def pool_runs(_):
-    return run(hmc, np.zeros(2), **SETTINGS, n=9, rng=generator(), chains=2, jobs=2, bars=False)
+    return quietly(hmc, np.zeros(2), **SETTINGS, n=9, jobs=2)
 
 
 def test_a_process_that_may_have_no_children_runs_chains_itself():
@@ -236,12 +241,11 @@ def test_a_process_that_may_have_no_children_runs_chains_itself():
         pool = multiprocessing.get_context("fork").Pool(1)
     with pool:
         (found,) = pool.map(pool_runs, [0])
-    np.testing.assert_array_equal(found.chains[1].samples, as_called(9, 2)[1].samples)
+    same_as_called(found, hmc, "samples", q0=np.zeros(2), **SETTINGS, n=9)
 
 
 def test_of_several_transitions_a_draw_all_are_left_out_or_kept():
-    found = run(random_walk, np.zeros(2), MODEL, scale=2.0, n=50, rng=generator(), thin=3, chains=2,
-                jobs=1, bars=False)
+    found = quietly(random_walk, np.zeros(2), MODEL, scale=2.0, n=50, thin=3)
     late = found.after(20)
     for whole, part in zip(found.chains, late.chains, strict=True):
         for name, first in (("samples", 20), ("accepted", 60), ("energy_error", 60)):
@@ -257,8 +261,7 @@ def test_of_several_transitions_a_draw_all_are_left_out_or_kept():
 
 
 def test_counts_of_as_many_layers_as_there_are_draws_are_left_whole():
-    one = run(slice_sampling, np.zeros(2), MODEL, w=1.0, n=2, rng=generator(), chains=1, jobs=1,
-              bars=False)
+    one = quietly(slice_sampling, np.zeros(2), MODEL, w=1.0, n=2, chains=1)
     layers = one.chains[0].counts._replace(approximations=np.array([5, 7]))
     one = one._replace(chains=(one.chains[0]._replace(counts=layers),))
     assert one.after(1).chains[0].counts is layers
@@ -319,7 +322,7 @@ def test_a_function_that_returns_no_draws_is_refused():
         theta: np.ndarray
 
     with pytest.raises(ValueError, match=r"`theta` and `phi`, .* returns a Half"):
-        run(lambda n, rng: Half(np.zeros((n, 1))), n=9, rng=generator(), jobs=1, bars=False)
+        quietly(lambda n, rng: Half(np.zeros((n, 1))), n=9)
 
 
 def test_nuts_goes_on_with_the_step_and_the_mass_of_its_warm_up(capsys):
@@ -327,14 +330,13 @@ def test_nuts_goes_on_with_the_step_and_the_mass_of_its_warm_up(capsys):
     found = run(nuts, **arguments, rng=generator(), chains=2, jobs=1)
     said = capsys.readouterr().err
     assert "warm-up 150 of 150" in said and "60/60" in said
-    for ours, rng in zip(found.chains, generator().spawn(2), strict=True):
-        alone = nuts(**arguments, rng=rng)
-        for field in ("samples", "total_energies", "rates", "depths", "gradients", "step"):
-            np.testing.assert_array_equal(getattr(ours, field), getattr(alone, field))
+    calls = same_as_called(found, nuts, "samples", "total_energies", "rates", "depths", "gradients",
+                           "step", **arguments)
+    for ours, alone in zip(found.chains, calls, strict=True):
         np.testing.assert_array_equal(ours.mass.variances, alone.mass.variances)
         assert ours.counts.gradient > alone.counts.gradient
-    one = run(nuts, **arguments | dict(n=1), rng=generator(), chains=1, jobs=1, bars=False)
-    alone = nuts(**arguments | dict(n=1), rng=generator().spawn(1)[0])
+    one = quietly(nuts, **arguments | dict(n=1), chains=1)
+    (alone,) = same_as_called(one, nuts, **arguments | dict(n=1))
     assert one.chains[0].counts == alone.counts  # of a single piece
     made = summary(found.after(10))
     np.testing.assert_allclose(made.acceptance, [c.rates[10:].mean() for c in found.chains])
@@ -352,10 +354,10 @@ def test_nuts_goes_on_with_the_step_and_the_mass_of_its_warm_up(capsys):
     (Measured(np.zeros(2)), "Measured has no grad_U")])
 def test_what_all_chains_would_warn_of_is_said_once(model, said, monkeypatch):
     monkeypatch.setattr(validate, "differenced", {})
-    monkeypatch.setattr(runs, "pieces", lambda *_: iter(as_called(5, 1)))  # none of this model
+    one = hmc(np.zeros(2), **SETTINGS, n=5, rng=generator())
+    monkeypatch.setattr(runs, "pieces", lambda *_: iter([one]))  # none of this model
     with pytest.warns(RuntimeWarning) as caught:
-        found = run(hmc, np.ones(2), model, eps=0.1, L=2, n=5, rng=generator(), chains=3, jobs=1,
-                    bars=False)
+        found = quietly(hmc, np.ones(2), model, eps=0.1, L=2, n=5, chains=3)
     assert len(caught) == 1 and caught[0].filename == __file__
     assert said in str(caught[0].message)
     assert found.variables["q"].shape == (3, 5, 2)
@@ -396,12 +398,11 @@ def test_ten_proposals_of_which_none_was_accepted_are_enough(proposals, warned):
 
 def test_a_run_that_goes_nowhere_says_so_once():
     with pytest.warns(RuntimeWarning, match="chain 1 accepted none of its 20 proposals") as caught:
-        run(hmc, np.ones(2), MODEL, eps=500.0, L=1, n=20, rng=generator(), chains=2, jobs=1,
-            bars=False)
+        quietly(hmc, np.ones(2), MODEL, eps=500.0, L=1, n=20)
     assert len(caught) == 1 and caught[0].filename == __file__
+    far = FUNNEL | dict(theta0=np.ones(3), phi0=np.ones(1), eps_theta=500.0, eps_phi=500.0, n=20)
     with pytest.warns(RuntimeWarning, match="accepted none of its 20") as caught:  # in one piece
-        run(sshmc, np.ones(3), np.ones(1), Funnel.from_size(3), 500.0, 500.0, 1, 20, generator(),
-            keep=[0], chains=2, jobs=1, bars=False)
+        quietly(sshmc, **far, keep=[0])
     assert len(caught) == 1
 
 
@@ -565,12 +566,12 @@ def test_draws_of_another_form_are_refused(samples):
         return Draws(samples)
 
     with pytest.raises(ValueError, match=r"must return samples as an array of floats of shape"):
-        run(mine, 0.0, n=5, rng=generator(), bars=False, jobs=1)
+        quietly(mine, 0.0, n=5)
 
 
 def test_blocks_that_are_accepted_one_by_one_have_one_statistic_a_draw():
-    found = run(rmhmc_within_gibbs, np.zeros(3), np.zeros(1), Funnel.from_size(3), 0.3, 0.3, 3, 3,
-                n=20, rng=generator(), chains=2, bars=False, jobs=1)
+    found = quietly(rmhmc_within_gibbs, np.zeros(3), np.zeros(1), Funnel.from_size(3), 0.3, 0.3, 3,
+                    3, n=20)
     each = found.chains[1]
     for name in ("diverging", "energy_error", "accepted"):
         assert found.statistics[name].shape == (2, 20)
@@ -597,8 +598,7 @@ def test_chains_are_pickled_without_a_model_that_cannot_be(monkeypatch):
 
 def test_a_model_is_the_same_whatever_its_memory_holds():
     one, other = (counts_on_a_grid([[3, 0], [1, 7]]) for _ in range(2))
-    found = run(hmc, np.zeros(6), NonCentred(one.model), 0.1, 3, 20, generator(), bars=False,
-                chains=2, jobs=1)
+    found = quietly(hmc, np.zeros(6), NonCentred(one.model), 0.1, 3, 20)
     for problem in (one, other):  # whose memory is not that of the first
         assert problem.predict(found).expected.shape == (2, 2)
         assert summary(found, problem).names[-1] == "q[5] log beta"
@@ -623,22 +623,13 @@ class Level(NamedTuple):
     scale: float
 
 
-@U.register(Level)
-def level_U(q, model):
-    """The energy."""
-    return ((q - LEVEL) ** 2).sum() / 2
-
-
-@grad_U.register(Level)
-def level_grad_U(q, model):
-    """The gradient."""
-    return q - LEVEL
+U.register(Level)(lambda q, model: ((q - LEVEL) ** 2).sum() / 2)
+grad_U.register(Level)(lambda q, model: q - LEVEL)
 
 
 def test_a_global_variable_that_changed_after_it_was_compiled_is_told(monkeypatch):
     def call():
-        return run(hmc, np.zeros(2), Level(1.0), 0.5, 3, 20, np.random.default_rng(1), chains=1,
-                   bars=False)
+        return quietly(hmc, np.zeros(2), Level(1.0), 0.5, 3, 20)
 
     call()
     monkeypatch.setattr(sys.modules[__name__], "LEVEL", 7.0)
