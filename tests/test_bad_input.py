@@ -49,6 +49,7 @@ from models.soft_abs import SoftAbs
 from models.stochastic_volatility import StochasticVolatility
 from models.validate import LARGEST, annotations, array_of
 from reproduce.harness import papers
+from test_validate import own
 
 
 def numbers(*shape):
@@ -603,14 +604,8 @@ def test_a_start_where_the_energy_is_not_finite_is_refused(name):
                 call(name, **{start: np.full(CALLS[name][1][start].size, size)})
 
 
-class Crooked(NamedTuple):
-    """A normal density whose gradient is so many times what it should be."""
-
-    slope: float
-
-
-interface.U.implementations[Crooked] = lambda q, model: q @ q / 2
-interface.grad_U.implementations[Crooked] = lambda q, model: model.slope * q
+Crooked = own("Crooked", lambda q, model: q @ q / 2, lambda q, model: model.slope * q,
+              compiled=False, slope=float)
 
 
 @pytest.mark.parametrize("name", [

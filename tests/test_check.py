@@ -18,6 +18,7 @@ from models.funnel import Funnel
 from models.gaussian import Gaussian
 from sampling.check import check_model, compare
 from test_models import ALL
+from test_validate import own
 
 
 @pytest.mark.parametrize("name", [
@@ -30,19 +31,6 @@ def test_models_of_the_project_agree(name):
     assert found.agrees and len(found.rows) >= 2, f"\n{found}"
 
 
-class Bowl(NamedTuple):
-    """Half the square of a q, with whatever is wrong."""
-
-    a: Array("d")
-    slope: float  # the gradient is so many times what it is
-    sign: float  # of its last entry
-    writes: bool
-
-
-interface.U.register(Bowl)(lambda q, model: (model.a * q) @ q / 2)
-
-
-@interface.grad_U.register(Bowl)
 def bowl_grad_U(q, model):
     g = model.slope * model.a * q
     g[-1] *= model.sign
@@ -51,6 +39,9 @@ def bowl_grad_U(q, model):
     return g
 
 
+# half the square of a q, with a gradient that is `slope` times what it is, but for its last entry
+Bowl = own("Bowl", lambda q, model: (model.a * q) @ q / 2, bowl_grad_U, a=Array("d"), slope=float,
+           sign=float, writes=bool)
 RIGHT = Bowl(np.array([1.0, 2.0, 3.0]), 1.0, 1.0, False)
 
 
@@ -105,13 +96,7 @@ def test_rounding_alone_makes_no_warning():
     validate.warn_of_slope("it", lambda x: np.inf, lambda x: x, np.ones(2))
 
 
-class Returns(NamedTuple):
-    """A model whose U returns whatever it is told to."""
-
-    what: object
-
-
-interface.U.implementations[Returns] = lambda q, model: model.what
+Returns = own("Returns", lambda q, model: model.what, compiled=False, what=object)
 
 
 @pytest.mark.parametrize("what, compared_with, note, said", [
@@ -134,22 +119,13 @@ def test_a_function_that_writes_into_q_is_refused_by_name():
             hmc(q0, RIGHT._replace(writes=True), 0.1, 1, 1, np.random.default_rng(1))
 
 
-class Kept(NamedTuple):
-    """A standard normal whose gradient is always written into the same memory."""
-
-    memory: Array("d")
-
-
-interface.U.register(Kept)(lambda q, model: q @ q / 2)
-
-
-@interface.grad_U.register(Kept)
 def kept_grad_U(q, model):
     model.memory[:] = q
     return model.memory
 
 
 def test_a_gradient_that_is_written_into_the_last_one_is_refused():
+    Kept = own("Kept", lambda q, model: q @ q / 2, kept_grad_U, memory=Array("d"))
     (row,) = off(Kept(np.zeros(2)), np.ones(2))
     assert row.function == "grad_U" and "writes into what it returned before" in row.note
     with pytest.raises(ValueError, match="grad_U of Kept must return a new array at each call"):
@@ -170,12 +146,8 @@ def test_u_and_grad_u_of_another_form_or_value_are_refused(both, monkeypatch):
     assert {row.function for row in off(RIGHT, np.ones(3))} == {"U_and_grad_U"}
 
 
-class WithScipy(NamedTuple):
-    degrees: float
-
-
-interface.U.register(WithScipy)(lambda q, model: gammaln(model.degrees) + q @ q)
-interface.grad_U.register(WithScipy)(lambda q, model: 2 * q)
+WithScipy = own("WithScipy", lambda q, model: gammaln(model.degrees) + q @ q,
+                lambda q, model: 2 * q, degrees=float)
 
 
 @pytest.mark.parametrize("call", [
@@ -187,13 +159,7 @@ def test_what_numba_cannot_compile_comes_with_what_it_can(call):
     assert "nothing of SciPy" in caught.value.__notes__[0]
 
 
-class NoGradient(NamedTuple):
-    """A normal distribution of two variables that depend on each other."""
-
-
-interface.U.register(NoGradient)(lambda q, model: (4 * q[0] ** 2 + 2 * q[0] * q[1] + q[1] ** 2) / 8)
-
-
+NoGradient = own("NoGradient", lambda q, model: (4 * q[0] ** 2 + 2 * q[0] * q[1] + q[1] ** 2) / 8)
 PRECISION = np.array([[1.0, 0.25], [0.25, 0.25]])
 
 
@@ -221,15 +187,9 @@ REFUSED = {"list": (list, "returns list of float64"), "tuple": (tuple, "returns 
                                "returns list of float64, and writes into q")}
 
 
-class Wrong(NamedTuple):
-    """A standard normal of which one function is wrong, by its name."""
-
-    which: str
-
-
-interface.U.implementations[Wrong] = lambda q, model: float(q @ q / 2)
-interface.grad_U.implementations[Wrong] = lambda q, model: REFUSED.get(
-    model.which, (np.copy,))[0](q)
+# a standard normal of which one function is wrong, by its name
+Wrong = own("Wrong", lambda q, model: float(q @ q / 2),
+            lambda q, model: REFUSED.get(model.which, (np.copy,))[0](q), compiled=False, which=str)
 interface.hessian.implementations[Wrong] = lambda q, model: (
     np.eye(q.size) * (1 + (model.which == "hessian")))
 interface.metric.implementations[Wrong] = lambda q, model: np.ones((2, 3)) if (
@@ -264,18 +224,9 @@ def test_a_gradient_that_samplers_refuse_is_named(which):
     assert ("grad_U", REFUSED[which][1]) in {(row.function, row.note) for row in rows}
 
 
-class Torn(NamedTuple):
-    """A standard normal up to an end, whose gradient is no number where q is above 0.31."""
-
-    end: float
-
-
-interface.U.implementations[Torn] = lambda q, model: (
-    float(q @ q / 2) if q[0] < model.end else np.inf)
-interface.grad_U.implementations[Torn] = lambda q, model: np.where(q > 0.31, np.nan, q)
-
-
 def test_a_gradient_that_is_no_number_where_u_is_one_is_named():
+    Torn = own("Torn", lambda q, model: float(q @ q / 2) if q[0] < model.end else np.inf,
+               lambda q, model: np.where(q > 0.31, np.nan, q), compiled=False, end=float)
     q = np.array([0.3, -0.4])
     assert {(row.function, row.where) for row in off(Torn(9.0), q)} == {("grad_U", "[0]")}
     assert {row.where for row in off(Torn(9.0), q + 0.1)} == {"[0]"}

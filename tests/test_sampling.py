@@ -30,7 +30,6 @@ from conftest import python
 from models import validate
 from models.funnel import Funnel
 from models.gaussian import Gaussian
-from models.interface import U, grad_U
 from models.jit import ROOT
 from models.mixture import gaussian_mixture, mixture_draw
 from models.non_centred import NonCentred
@@ -41,7 +40,7 @@ from sampling.run import Chains, run
 from sampling.summary import e_bfmi, ess_bulk, ess_tail, rhat, summary
 from studies import environment, wait_until
 from test_bad_input import CALLS, Crooked
-from test_validate import Measured
+from test_validate import Measured, own
 
 MODEL = Gaussian(np.zeros(2), np.eye(2))
 SETTINGS = dict(model=MODEL, eps=0.7, L=3)
@@ -615,16 +614,8 @@ def test_a_model_is_the_same_whatever_its_memory_holds():
 
 
 LEVEL = 1.0
-
-
-class Level(NamedTuple):
-    """A model of one's own whose U reads a global variable."""
-
-    scale: float
-
-
-U.register(Level)(lambda q, model: ((q - LEVEL) ** 2).sum() / 2)
-grad_U.register(Level)(lambda q, model: q - LEVEL)
+Level = own("Level", lambda q, model: ((q - LEVEL) ** 2).sum() / 2, lambda q, model: q - LEVEL,
+            scale=float)
 
 
 def test_a_global_variable_that_changed_after_it_was_compiled_is_told(monkeypatch):

@@ -148,14 +148,29 @@ def test_a_class_is_called_as_it_was_written_whatever_number_it_got():
         validate.model("m", Cell)
 
 
-class Sloped(NamedTuple):
-    """A model of one's own that is flat, and says what its gradient is."""
+def own(name, U, grad_U=None, compiled=True, **annotations):
+    """Make a class of models of one's own, of these fields and functions."""
+    kind = NamedTuple(name, annotations.items())
+    kind.__module__ = U.__module__
+    for function, made in ((interface.U, U), (interface.grad_U, grad_U)):
+        if made and compiled:
+            function.register(kind)(made)
+        elif made:
+            function.implementations[kind] = made
+    return kind
 
-    gradient: object
 
-
-interface.U.implementations[Sloped] = lambda q, model: 0.0
-interface.grad_U.implementations[Sloped] = lambda q, model: model.gradient
+Sloped = own("Sloped", lambda q, model: 0.0, lambda q, model: model.gradient, compiled=False,
+             gradient=object)
+# of data of which nothing is checked
+Measured = own("Measured", lambda q, model: float(((model.y - q) ** 2).sum()), compiled=False,
+               y=np.ndarray)
+# which ask for so many variables
+Loops = own("Loops", lambda q, model: q[model.of_U - 1],
+            lambda q, model: np.ones(q.size) * q[model.of_gradient - 1], of_U=int, of_gradient=int)
+# a standard normal with a logarithm that is -inf, and for Python an error
+Cautious = own("Cautious", lambda q, model: q @ q / 2 + 1.0 / math.log(q[0] - q[0]),
+               lambda q, model: 1.0 * q)
 
 
 def test_a_start_of_another_length_than_the_gradient_or_where_that_is_not_finite_is_refused():
@@ -166,15 +181,6 @@ def test_a_start_of_another_length_than_the_gradient_or_where_that_is_not_finite
             validate.state("v", [1, 2], Sloped(gradient))
     with pytest.raises(ValueError, match="q0 must be where grad_U of Sloped is finite, but 2 of"):
         hmc(np.ones(2), Sloped(np.array([np.nan, np.inf])), 0.1, 3, 5, np.random.default_rng(1))
-
-
-class Measured(NamedTuple):
-    """A model of one's own, of data of which nothing is checked."""
-
-    y: np.ndarray
-
-
-interface.U.implementations[Measured] = lambda q, model: float(((model.y - q) ** 2).sum())
 
 
 def test_data_that_are_no_numbers_are_named_where_u_is_none():
@@ -196,25 +202,6 @@ def test_an_annotation_that_only_a_function_knows_is_none():
     assert validate.model("m", Local(mixed)).a == mixed
 
 
-class Loops(NamedTuple):
-    """A model of one's own whose U, or gradient, asks for so many variables."""
-
-    of_U: int
-    of_gradient: int
-
-
-interface.U.register(Loops)(lambda q, model: q[model.of_U - 1])
-interface.grad_U.register(Loops)(lambda q, model: np.ones(q.size) * q[model.of_gradient - 1])
-
-
-class Cautious(NamedTuple):
-    """A standard normal with a logarithm that is -inf, and for Python an error."""
-
-
-interface.grad_U.register(Cautious)(lambda q, model: 1.0 * q)
-interface.U.register(Cautious)(lambda q, model: q @ q / 2 + 1.0 / math.log(q[0] - q[0]))
-
-
 def test_an_error_that_compiled_code_does_not_have_is_none():
     chain = hmc(np.ones(2), Cautious(), 0.1, 3, 9, np.random.default_rng(1))
     assert np.isfinite(chain.samples).all()
@@ -228,17 +215,7 @@ def test_compiled_code_is_not_run_where_it_would_leave_an_array(model):
         validate.state("v", np.ones(2), model)
 
 
-class Groups(NamedTuple):
-    """A model of one's own of as many groups as q has entries, or of one given by its number."""
-
-    group: np.ndarray
-    y: fields.Array("d")
-    inner: tuple = (0,)
-
-
-@interface.U.register(Groups)
 def groups_U(q, model):
-    """The energy."""
     total = q[model.inner[0]] ** 2
     for i in model.group:
         total += (q[i] - 1.0) ** 2
@@ -247,6 +224,7 @@ def groups_U(q, model):
 
 def test_whole_numbers_that_changed_are_looked_at_again():
     y = np.zeros(2)
+    Groups = own("Groups", groups_U, group=np.ndarray, y=fields.Array("d"), inner=tuple)
     for group, inner in (([0, 1, 1], (0,)), ([1, 0, 1], (1,))):
         validate.state("v", y, Groups(np.array(group), y, inner))
     for group, inner in (([1, 2, 2], (0,)), ([0, 1, 10**9], (0,)), ([0, 1, 1], (2,))):
@@ -254,38 +232,18 @@ def test_whole_numbers_that_changed_are_looked_at_again():
             validate.state("v", y, Groups(np.array(group), y, inner))
 
 
-class Forgets(NamedTuple):
-    """A model of one's own whose U forgets to return something in one case."""
-
-
-class Narrow(NamedTuple):
-    """A model of one's own whose U is a number of 32 bits."""
-
-
-@interface.U.register(Forgets)
 def forgetful_U(q, model):
-    """The energy."""
     if q[0] < 1.5:
         return q @ q / 2
 
 
-interface.U.register(Narrow)(lambda q, model: np.float32(q @ q / 2))
-
-
-class Short(NamedTuple):
-    """A model of one's own whose U forgets the model."""
-
-
-interface.U.register(Short)(lambda q: q @ q)
-
-
-@pytest.mark.parametrize(("model", "said"), [
-    (Forgets(), "Forgets must return a number in every case"),
-    (Narrow(), "Narrow must return a float64, not a float32"),
-    (Short(), r"Short must be a function of \(q, model\), but takes \(q\)$")])
-def test_a_u_of_other_arguments_or_of_no_float64_in_every_case_is_refused_by_name(model, said):
-    with pytest.raises(ValueError, match=f"^U of {said}"):
-        validate.state("v", np.ones(2), model)
+@pytest.mark.parametrize(("U", "said"), [
+    (forgetful_U, "return a number in every case"),
+    (lambda q, model: np.float32(q @ q / 2), "return a float64, not a float32"),
+    (lambda q: q @ q, r"be a function of \(q, model\), but takes \(q\)$")])
+def test_a_u_of_other_arguments_or_of_no_float64_in_every_case_is_refused_by_name(U, said):
+    with pytest.raises(ValueError, match=f"^U of Wrong must {said}"):
+        validate.state("v", np.ones(2), own("Wrong", U)())
 
 
 def test_a_call_from_python_is_checked_and_takes_its_arguments_by_name():
@@ -320,8 +278,6 @@ def test_the_numbers_of_a_float_array_are_not_looked_at_one_by_one():
 
 
 class Two(NamedTuple):
-    """Arrays whose lengths depend on each other."""
-
     X: fields.Array("n", "k")
     starts: fields.Counts("n + 1")
     pair: fields.Positive(2)
@@ -402,19 +358,16 @@ def test_a_metric_whose_derivative_is_lost_in_rounding_is_not_warned_of():
 
 
 def test_compiled_code_that_rounds_otherwise_than_its_source_is_no_other(monkeypatch):
-    class Steep(NamedTuple):
-        a: float
-
     def compiled(q, model):
         return np.array([1e9, gap])  # of entries near 1e9 that cancel
 
     compiled.py_func = lambda q, model: np.array([1e9, 0.0])
-    monkeypatch.setitem(interface.grad_U.implementations, Steep, compiled)
+    monkeypatch.setitem(interface.grad_U.implementations, Own, compiled)
     gap = 1e-4
-    validate.check_source(np.ones(2), Steep(1.0), interface.grad_U)
+    validate.check_source(np.ones(2), Own(None), interface.grad_U)
     gap = 1e4
-    with pytest.raises(ValueError, match=r"grad_U of .*Steep gives .* but .* by its source"):
-        validate.check_source(np.ones(2), Steep(1.0), interface.grad_U)
+    with pytest.raises(ValueError, match=r"grad_U of Own gives .* but .* by its source"):
+        validate.check_source(np.ones(2), Own(None), interface.grad_U)
 
 
 @pytest.mark.parametrize(("least", "said"), [
