@@ -762,11 +762,16 @@ def test_labels_of_any_length_are_told_apart():
     np.testing.assert_array_equal(call("HierarchicalLogistic", group=labels).starts, [0, 2, 4, 6])
 
 
-def test_masses_that_are_left_out():
-    for model, mass in ((FUNNEL, 3 + 1 / 9), (GROUPS, 6 / 2), (COX, 1.0), (VOLATILITY, 1.0),
-                        (FIELD, 1.0)):
-        np.testing.assert_allclose(model.L_phi @ model.L_phi.T, mass * np.eye(len(model.L_phi)),
-                                   rtol=1e-15)
+@pytest.mark.parametrize("name", [name for name in CALLS if "mass_phi" in CALLS[name][1]])
+def test_the_mass_of_phi_is_the_one_that_is_given_or_the_default(name):
+    n, h = interface.sizes(call(name))
+    default = {"from_size": n + 1 / 9, "HierarchicalLogistic": n / 2}.get(name, 1.0)
+    dense = np.diag(np.arange(1.0, h + 1)) + 0.1
+    for given, mass in ((None, default * np.eye(h)), (2.5, 2.5 * np.eye(h)), (dense, dense)):
+        model = call(name, mass_phi=given)
+        Theta = interface.precompute_theta(np.ones(n), model)
+        root = np.array([interface.momentum_phi(e, Theta, model) for e in np.eye(h)])
+        np.testing.assert_allclose(root.T @ root, mass, rtol=1e-14)
 
 
 def test_a_chain_that_does_not_fit_into_memory_is_refused_by_name():

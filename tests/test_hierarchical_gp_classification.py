@@ -13,7 +13,7 @@ from models.hierarchical_gp_classification import HierarchicalGPClassification
 NUGGET = 0.01
 RNG = np.random.default_rng(1)
 Z, Y = RNG.standard_normal((9, 3)), np.where(RNG.random(9) < 0.5, -1.0, 1.0)
-MODEL = HierarchicalGPClassification.from_data(Z, Y, (0.3, -0.2), (1.5, 0.7), NUGGET, 2.5)
+MODEL = HierarchicalGPClassification.from_data(Z, Y, (0.3, -0.2), (1.5, 0.7), NUGGET)
 PHI = np.array([0.4, 0.7])
 X = np.random.default_rng(2).standard_normal(9)
 
@@ -43,7 +43,6 @@ def test_the_mass_is_the_inverse_covariance():
     root = np.array([interface.momentum_theta(e, Phi, MODEL) for e in np.eye(9)]).T
     # K's condition is below 1e4
     np.testing.assert_allclose(root @ root.T @ K, np.eye(9), rtol=0, atol=1e-11)
-    np.testing.assert_array_equal(MODEL.L_phi, np.sqrt(2.5) * np.eye(2))
 
 
 def test_the_metric_is_the_fisher_information_and_the_prior():

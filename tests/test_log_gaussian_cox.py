@@ -16,10 +16,10 @@ DENSE = 1e-10  # condition numbers up to 1e4 here, times rounding
 MU = 1.3
 
 
-def problem(d, distance="unit", mass_phi=None):
+def problem(d, distance="unit"):
     """Return a model, a field x and a momentum r."""
     rng = np.random.default_rng(d)
-    model = LogGaussianCox.from_counts(rng.poisson(3.0, (d, d)), MU, distance, mass_phi)
+    model = LogGaussianCox.from_counts(rng.poisson(3.0, (d, d)), MU, distance)
     return model, MU + rng.standard_normal(d * d), rng.standard_normal(d * d)
 
 
@@ -46,14 +46,9 @@ def test_the_energy_is_minus_the_log_density(d, distance):
 
 
 def test_the_prior_is_gamma_of_shape_2_and_scale_one_half_with_its_jacobian():
-    model = problem(1)[0]
-
-    def expected(phi):
-        return -np.sum(gamma.logpdf(np.exp(phi), 2, scale=0.5) + phi)
-
-    other = np.array([-2.0, 0.4])
-    assert U_prior(other, model) - U_prior(PHI, model) == pytest.approx(
-        expected(other) - expected(PHI), abs=1e-12)
+    gaps = [U_prior(phi, problem(1)[0]) + np.sum(gamma.logpdf(np.exp(phi), 2, scale=0.5) + phi)
+            for phi in (PHI, np.array([-2.0, 0.4]))]
+    assert gaps[0] == pytest.approx(gaps[1], abs=1e-12)
 
 
 def test_a_copy_of_other_distances_does_not_remember_those_of_the_first():
@@ -84,12 +79,6 @@ def test_the_metric_of_phi_is_the_fisher_information_and_the_priors_curvature(d,
     np.testing.assert_allclose(
         metric_phi(precompute_phi(PHI, model), precompute_theta(x, model), model), expected,
         rtol=1e-10, atol=DENSE)
-
-
-def test_the_mass_of_phi_is_the_one_that_is_given():
-    M = np.array([[2.0, 0.5], [0.5, 1.0]])
-    L = problem(1, mass_phi=M)[0].L_phi
-    np.testing.assert_allclose(L @ L.T, M, rtol=1e-14)
 
 
 def test_what_is_remembered_is_what_is_computed_anew():
@@ -127,8 +116,7 @@ def test_section_5_4_the_log_determinant_belongs_to_the_density(share):
         Phi = precompute_phi(phi, model)
         # U_theta has m e^x of the likelihood, and half the log determinant
         u = [U_theta(np.array([z]), Phi, model) - np.exp(z) for z in np.exp(phi[0] / 2) * x]
-        u = np.array(u) + (share - 0.5) * phi[0]
-        integrals.append(np.sum(np.exp(-u)) * np.exp(phi[0] / 2))
+        integrals.append(np.sum(np.exp((1 - share) * phi[0] - u)))
     assert integrals[0] == pytest.approx(integrals[1], rel=1e-10)
 
 
@@ -145,6 +133,5 @@ def test_section_5_4_as_printed_neighbours_differ_too_much(distance):
                                  [0.0, 40.0]])
 def test_where_there_is_no_factor_the_energy_is_not_finite(phi):
     model, x, r = problem(3)
-    phi = np.array(phi)
     assert not np.isfinite(U(np.append(x, phi), model))
-    assert not np.isfinite(U(phi, H2(model, precompute_theta(x, model), r)))
+    assert not np.isfinite(U(np.array(phi), H2(model, precompute_theta(x, model), r)))
