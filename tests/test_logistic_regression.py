@@ -1,13 +1,12 @@
-"""models/logistic_regression.py: the paper's formulas, their derivatives, and far tails."""
+"""Logistic models of two and of more classes: formulas, far tails, and the one as the other."""
 
 import mpmath
 import numpy as np
 import pytest
-from scipy.special import expit, xlogy
+from scipy.special import expit, log_softmax, xlogy
 
-from models import interface
 from models import logistic_regression as logistic
-from models.interface import U, case_entropy, grad_U, log_likelihood, select_cases
+from models.interface import U, case_entropy, grad_U, hessian, log_likelihood, select_cases
 from models.logistic_regression import BLOCK, LogisticRegression, exp_of_minus_abs
 from models.multinomial_logistic import MultinomialLogistic
 
@@ -65,7 +64,7 @@ def test_large_linear_predictors_neither_overflow_nor_lose_digits():
         expected = model.precision * theta - model.X.T @ (s * expit(-s * eta))
         # sums of 200 terms of up to 4e4
         np.testing.assert_allclose(grad_U(theta, model), expected, rtol=0, atol=1e-8)
-        assert np.isfinite(interface.hessian(theta, model)).all()
+        assert np.isfinite(hessian(theta, model)).all()
     assert (case_entropy(1e5 * THETA, model) >= 0).all()
 
 
@@ -104,3 +103,35 @@ def test_log_likelihood_of_a_chain_comes_from_its_energies():
     energies = np.array([U(q, model) for q in samples])
     np.testing.assert_allclose(logistic.chain_log_likelihood(samples, energies, model),
                                [log_likelihood(q, model) for q in samples], rtol=1e-13)
+
+
+@sizes
+def test_U_of_classes_is_minus_the_log_density(n):
+    rng = np.random.default_rng(n)
+    X, y, Theta = rng.standard_normal((n, P)), rng.integers(0, 3, n), np.outer(THETA, [1, -2, 0.3])
+    model, theta = MultinomialLogistic.from_data(X, y, 3, SIGMA_ALPHA, SIGMA_BETA), Theta.ravel()
+    log_p = log_softmax(Theta[0] + X @ Theta[1:], axis=1)[np.arange(n), y].sum()
+    assert log_likelihood(theta, model) == pytest.approx(log_p, rel=1e-13)
+    prior = (Theta[0] ** 2).sum() / (2 * 2.0**2) + (Theta[1:] ** 2).sum() / (2 * 0.7**2)
+    assert U(theta, model) == pytest.approx(prior - log_p, rel=1e-13)
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e4])
+def test_two_classes_are_the_binary_model(scale):
+    # only the difference of the two vectors of coefficients matters, of prior variance 2 sigma^2
+    rng = np.random.default_rng(1)
+    X, y = scale * rng.standard_normal((50, P)), rng.integers(0, 2, 50)
+    binary = LogisticRegression.from_data(X, y, 3.0 * 2**0.5, 2**0.5)
+    model = MultinomialLogistic.from_data(X, y, 2, 3.0, 1.0)
+    delta = rng.standard_normal(P + 1)
+    theta = np.column_stack([-delta / 2, delta / 2]).ravel()
+    assert U(theta, model) == pytest.approx(U(delta, binary), rel=1e-13)
+    assert log_likelihood(theta, model) == pytest.approx(log_likelihood(delta, binary), rel=1e-13)
+    # dU/d delta = (dU/d theta_1 - dU/d theta_0) / 2; terms of up to 1e4
+    g = grad_U(theta, model).reshape(P + 1, 2)
+    np.testing.assert_allclose((g[:, 1] - g[:, 0]) / 2, grad_U(delta, binary),
+                               rtol=0, atol=1e-11 * scale)
+    assert np.isfinite(hessian(theta, model)).all()
+    if scale == 1.0:  # at 1e4 softmax keeps the absolute, not the relative error of 1 - P
+        np.testing.assert_allclose(case_entropy(theta, model), case_entropy(delta, binary),
+                                   rtol=1e-10)
