@@ -54,8 +54,7 @@ from test_validate import own
 
 def numbers(*shape):
     """Numbers that float32 has too."""
-    size = int(np.prod(shape))
-    return (np.arange(size) * 0.625 % 2.125 - 0.5).reshape(shape)
+    return (np.arange(int(np.prod(shape))) * 0.625 % 2.125 - 0.5).reshape(shape)
 
 
 N = 6
@@ -219,8 +218,7 @@ def test_every_compiled_function_that_is_public_is_called_here():
 
 
 def unaligned(a):
-    memory = np.empty(a.nbytes + 1, np.uint8)
-    found = memory[1:].view(a.dtype).reshape(a.shape)
+    found = np.empty(a.nbytes + 1, np.uint8)[1:].view(a.dtype).reshape(a.shape)
     found[...] = a
     return found
 

@@ -28,8 +28,7 @@ def test_eigenvalues_of_rounding_below_zero_do_no_harm():
     # 40 smooth functions at sigma = 1e-7, whose square is 1e-16 of the largest eigenvalue
     X = np.linspace(0, 1, 40)[:, None]
     whole = GPRegression.from_data(X, np.sin(X[:, 0]), "isotropic", 1.0)
-    q = np.array([np.log(1e-7), 0.0, 1.0])
-    assert np.isfinite(U(q, GPEigen.from_model(whole, 40)))
+    assert np.isfinite(U(np.array([np.log(1e-7), 0.0, 1.0]), GPEigen.from_model(whole, 40)))
 
 
 @departs(np.transpose, lambda B: B)

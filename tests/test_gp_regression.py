@@ -29,8 +29,7 @@ def problem(n, kind, p=P, c=10.0, **prior):
 def dense(X, Z, q, c=10.0):
     """Return the covariance of f at X and Z, by (24); (23) is the case of one length."""
     rho = np.broadcast_to(np.exp(q[2:]), X.shape[1:])
-    squares = (((X[:, None, :] - Z[None, :, :]) / rho) ** 2).sum(-1)
-    return c**2 + np.exp(2 * q[1]) * np.exp(-squares)
+    return c**2 + np.exp(2 * q[1]) * np.exp(-(((X[:, None, :] - Z[None, :, :]) / rho) ** 2).sum(-1))
 
 
 def dense_C(X, q, c=10.0):

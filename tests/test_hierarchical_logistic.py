@@ -23,8 +23,7 @@ def data(seed=0):
     rng = np.random.default_rng(seed)
     group = rng.permutation(np.repeat(list(SIZES), list(SIZES.values())))
     X = np.column_stack([np.ones(group.size), rng.standard_normal((group.size, P - 1))])
-    y = np.where((rng.random(group.size) < 0.6) | (group == "d"), 1.0, -1.0)
-    return X, y, group
+    return X, np.where((rng.random(group.size) < 0.6) | (group == "d"), 1.0, -1.0), group
 
 
 X, Y, GROUP = data()

@@ -93,8 +93,7 @@ def test_parts_add_up_and_each_has_its_share_of_the_prior(classes):
     empty = select_cases(model, cases[:0], 0.0)
     assert U(theta, empty) == 0.0
     np.testing.assert_array_equal(grad_U(theta, empty), np.zeros(theta.size))
-    half = select_cases(model, cases, 0.5)
-    np.testing.assert_array_equal(half.precision, model.precision / 2)
+    np.testing.assert_array_equal(select_cases(model, cases, 0.5).precision, model.precision / 2)
 
 
 def test_log_likelihood_of_a_chain_comes_from_its_energies():

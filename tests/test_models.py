@@ -17,7 +17,7 @@ import test_stochastic_volatility
 from algorithms.zhang_sshmc import H1, H2
 from conftest import python
 from differences import differences
-from models import interface, logistic_regression, multinomial_logistic, validate
+from models import interface, multinomial_logistic, validate
 from models.covariance import squared_exponential
 from models.funnel import Funnel
 from models.gaussian import Gaussian
@@ -31,7 +31,7 @@ from models.gp_variational import GPVariational
 from models.hierarchical_gp_classification import HierarchicalGPClassification
 from models.hierarchical_logistic import GroupGivenV, HierarchicalLogistic
 from models.interface import U, grad_U, metric, metric_gradient
-from models.logistic_regression import LogisticRegression
+from models.logistic_regression import BLOCK, LogisticRegression
 from models.mixture import gaussian_mixture
 from models.multinomial_logistic import MultinomialLogistic
 from models.non_centred import NonCentred, theta_of
@@ -42,9 +42,7 @@ from models.stochastic_volatility import CHUNK
 # of order 4: 1e-12 / 30 times fifth derivatives, that reach 1e5 and go with the values; rounding of
 # values up to 1e4 over 1e-3
 CLOSE = {"rtol": 1e-7, "atol": 1e-7}
-BLOCK = logistic_regression.BLOCK  # of cases; multinomial_logistic.BLOCK is the same
-BLOCKS = [2, BLOCK - 1, BLOCK, BLOCK + 1, 3 * BLOCK + 5]
-assert multinomial_logistic.BLOCK == BLOCK
+assert multinomial_logistic.BLOCK == BLOCK  # of cases
 
 
 def normal(*shape, seed=1):
@@ -69,7 +67,7 @@ def flat():
             x = scale * normal(9, seed=5)
             yield f"prior, {beta}, {scale}", GPClassification.from_prior(K, SIGNS, beta), x
             yield f"EP, {beta}, {scale}", GPClassification.from_ep(K, SIGNS, EP, beta), x
-    for n in BLOCKS:
+    for n in (2, BLOCK - 1, BLOCK, BLOCK + 1, 3 * BLOCK + 5):
         y = (normal(n, seed=6) > 0).astype(float)
         yield f"logistic of {n}", LogisticRegression.from_data(normal(n, 3), y, 2, 0.7), normal(4)
         y = np.random.default_rng(n).integers(0, 3, n)
@@ -269,28 +267,23 @@ def test_momentum_velocity_and_determinant_are_those_of_one_mass(name):
         assert not np.isfinite(energy := U(phi + far, H2(model, Theta, theta))) or energy > 1e3
 
 
-def regressions():
-    """Return models and states, and what rounding makes of U: C has a condition of up to 4e5."""
-    whole, q = test_gp_regression.problem(40, "ard")
-    small, index = test_gp_regression.problem(30, "ard")[0], np.array([11, 3, 0, 17, 8, 29, 14])
-    one, q_one = test_gp_regression.problem(30, "isotropic")
-    jitter = 1e-6  # K^(m,m) + jitter has a condition of 1e6, of which B loses as many digits
-    return {"whole": (whole, q, 1e-12), "isotropic": (one, q_one, 1e-12),
-            "subset": (GPSubset.from_model(whole, np.arange(0, 40, 3)), q, 1e-12),
-            "Nystrom": (GPNystrom.from_model(small, index, jitter), q, 1e-11),
-            "FITC": (GPFITC.from_model(small, index, jitter), q, 1e-11),
-            "variational": (GPVariational.from_model(small, index, jitter), q, 1e-11),
-            "eigen": (GPEigen.from_model(small, 9), q, 1e-11),
-            "spectral": (GPSpectral.from_model(one), q_one, 1e-10)}
-
-
-REGRESSIONS = regressions()
+WHOLE, Q = test_gp_regression.problem(40, "ard")
+SMALL, (ONE, Q_ONE) = (test_gp_regression.problem(30, kind) for kind in ("ard", "isotropic"))
+# K^(m,m) + jitter has a condition of 1e6, of which B loses as many digits
+SOME = SMALL[0], np.array([11, 3, 0, 17, 8, 29, 14]), 1e-6
+# models, states, and what rounding makes of U: C has a condition of up to 4e5
+REGRESSIONS = {"whole": (WHOLE, Q, 1e-12), "isotropic": (ONE, Q_ONE, 1e-12),
+               "subset": (GPSubset.from_model(WHOLE, np.arange(0, 40, 3)), Q, 1e-12),
+               "Nystrom": (GPNystrom.from_model(*SOME), Q, 1e-11),
+               "FITC": (GPFITC.from_model(*SOME), Q, 1e-11),
+               "variational": (GPVariational.from_model(*SOME), Q, 1e-11),
+               "eigen": (GPEigen.from_model(SMALL[0], 9), Q, 1e-11),
+               "spectral": (GPSpectral.from_model(ONE), Q_ONE, 1e-10)}
 each_regression = pytest.mark.parametrize("name", REGRESSIONS)
 
 
 @each_regression
 def test_caches_agree_with_evaluation_from_scratch(name):
-    """Walk about; each trial and each cache must give what U gives, after any jumps back."""
     (model, q, rel), rng = REGRESSIONS[name], np.random.default_rng(3)
     q = q.copy()
     cache = interface.prepare(q, model)

@@ -284,8 +284,7 @@ def test_a_fit_finds_short_lengths_too(frequency):
     problem = gp_classifier(x, wave > 0)
     fit = problem.fit()
     assert fit.log_Z > -65 and -4 < fit.log_length < 0
-    right = (problem.predict_by_ep(fit, x).probability > 0.5) == (wave > 0)
-    assert right.mean() > 0.9
+    assert ((problem.predict_by_ep(fit, x).probability > 0.5) == (wave > 0)).mean() > 0.9
     problem = gp_regression(x, wave)
     fit = problem.fit()
     assert fit.log_Z > -110 and np.exp(fit.q[0]) < 0.2

@@ -161,8 +161,7 @@ def test_a_failing_claim_is_exit_status_1(ends):
     for seen in ("", "2025-12-31"):  # declared before or after a run has shown it
         known = Declared("a misprint", "2026-01-01", seen)
         assert ends(script(claims=[wrong._replace(known=known)]))[0] == 0
-    outlived = exact._replace(known=Declared("a misprint", "2026-01-01"))
-    assert ends(script(claims=[outlived]))[0] == 1
+    assert ends(script(claims=[exact._replace(known=Declared("a misprint", "2026-01-01"))]))[0] == 1
 
 
 def test_no_claim_is_made_on_other_data_than_those_asked_for(ends, folder):

@@ -27,8 +27,7 @@ places = pytest.mark.parametrize("phi", [np.array(p) for p in PLACES.values()], 
 
 def problem(T, phi, seed=1, **prior):
     """A model and x, both drawn at phi; where there is more than one, y_2 is zero."""
-    rng = np.random.default_rng(seed)
-    x, y = draw(T, phi, rng)
+    x, y = draw(T, phi, np.random.default_rng(seed))
     y[1:2] = 0.0
     return StochasticVolatility.from_data(y, **prior), x, y
 
@@ -186,8 +185,7 @@ def test_the_quadratic_form_close_to_a_random_walk(alpha):
 def test_a_zero_observation_has_its_likelihood():
     # -log N(0; 0, beta^2 e^x) is x / 2 + log beta, also where exp(-x) overflows
     model = StochasticVolatility.from_data([0.0, 1.0])
-    phi = np.array([0.3, 0.0, 0.0])
-    Phi = precompute_phi(phi, model)
+    Phi = precompute_phi(np.array([0.3, 0.0, 0.0]), model)
     at = [interface.U_theta(np.array([x, 0.0]), Phi, model) for x in (0.0, -800.0)]
     assert at[1] - at[0] == pytest.approx(-400.0 + 800.0**2 / 2, rel=1e-14)
     assert interface.grad_U_theta(np.array([-800.0, 0.0]), Phi, model)[0] == 0.5 - 800.0
