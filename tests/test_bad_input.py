@@ -12,7 +12,6 @@ import sys
 from ast import literal_eval
 from functools import reduce
 from importlib import import_module
-from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -418,14 +417,10 @@ def test_a_default_is_the_one_that_is_told_or_compiled(name):
     assert {*defaults} <= {*compiled, *told}
 
 
-class Other(NamedTuple):
-    name: str = "a"
-
-
 JUNK = ["1", "text", b"1", 1j, 10**400, [10**400], {}, {"a": 1}, set(), object(), ..., [None],
         ["a"], [1.0, [1.0, 2.0]], np.array(["1"]), np.array([1j]), np.array(["2020"], "M8[Y]"),
         np.ma.ones(2), np.timedelta64(3, "s"), np.full((2, 2, 2), np.nan), np.nan, np.inf, -np.inf,
-        np.longdouble("1e400"), Other()]
+        np.longdouble("1e400"), inspect.getfullargspec(rng)]  # a NamedTuple
 
 
 def interval(kind):
@@ -525,8 +520,7 @@ def test_the_ends_of_an_interval_are_taken(name):
     (GPEigen(REGRESSION, N + 1), r"m must be at most the number of cases, 6, not 7"),
     (GPEigen(REGRESSION, 0), r"m must be a whole number of at least 1"),
     (GPSpectral(REGRESSION), r"whole must have one length, .* not 2"),
-    (GPSubset(GPSubset.from_model(REGRESSION, CASES).part, np.arange(2)),
-     r"index must have an entry for each of the 3 cases of model.part, not 2"),
+    (SUBSET._replace(index=np.arange(2)), r"index must have an entry for each of the 3 cases"),
     *((kind.from_model(REGRESSION, CASES)._replace(**change), message)
       for kind in (GPNystrom, GPFITC) for change, message in (
           (dict(index=np.array([0, 2, 6])), "index must hold numbers from 0 to 5, but holds 6"),
@@ -631,8 +625,7 @@ def part(cases):
     ("bridge_sampling", dict(at_target=[0.0] * 4), "at_target must hold at least 5 ..., not 4"),
     ("bridge_sampling", dict(at_proposal=[1.0]), "at_proposal must hold at least 2 ..., not 1"),
     ("geometric_ladder", dict(B=2, beta_min=1.0), "beta_min must be below 1 for a ladder of B = 2"),
-    *(("ais", dict(betas=betas), f"betas must increase strictly from 0 to 1, ... it starts"
-       f" {betas[:3]} and ends {betas[-3:]}")
+    *(("ais", dict(betas=betas), "betas must increase strictly from 0 to 1, ... it starts")
       for betas in ([0.5, 0.6, 0.7, 1.0], [0.0, 0.5, 0.5, 1.0], [0.0, 0.9])),
     *((name, dict(w=[1.0, -3.0, 2.0, 1.0][:d]), "w must be positive, but the smallest is -3")
       for name, d in (("slice_sampling", 4), ("discretizing_chain", 4), ("tempered_transitions", 4),
@@ -654,16 +647,14 @@ def part(cases):
     ("tilted_run", dict(mu=numbers(2)), "mu must have shape (6,), not (2,)"),
     ("normal_split_hmc", dict(fit=FIT._replace(converged=False)), "fit must ... not converge"),
     *(("normal_split_hmc", dict(fit=FIT._replace(hessian=np.diag([3.0, least, 4.0]))),
-       f"fit.hessian must be positive definite, but its smallest eigenvalue is {least:.0f}")
-      for least in (-2.0, 0.0)),
+       "fit.hessian must be positive definite") for least in (-2.0, 0.0)),
     ("normal_split_hmc", dict(fit=MAP(np.zeros(2), np.eye(2), 1, True, 0.0)), "fit ... is of 2"),
     ("split_data", dict(fraction=0.05), "fraction must ..., but 0.05 of 6 is none"),
     *(("data_split_hmc", dict(split=split), f"split must be made of this model ..., but {why}")
       for split, why in (
            (PARTS._replace(R_1=part(CASES[:2])), "it has 3 + 2 cases, and the model has 6"),
            (PARTS._replace(R_0=part(CASES[:0]), R_1=LOGISTIC), "it has 0 + 6 cases, and the model"),
-           (split_hmc.split_data(CLASSES, numbers(9), 0.5), "its parts are of another: a"
-            " MultinomialLogistic of 9 parameters and a MultinomialLogistic"),
+           (split_hmc.split_data(CLASSES, numbers(9), 0.5), "its parts ... a MultinomialLogistic"),
            (split_hmc.split_data(LogisticRegression.from_data(X[:, :1], SIGNS > 0), numbers(2),
                                  0.5), "its parts ... of 2 parameters and a LogisticRegression"),
            (PARTS._replace(R_1=None), "its parts ... of 3 parameters and a NoneType"),
@@ -695,12 +686,9 @@ def part(cases):
     ("HierarchicalLogistic", dict(group=np.zeros(5)), "group must have shape (6,), not (5,)"),
     ("HierarchicalLogistic", dict(group=[0, 0, np.nan, np.inf, 1, 1]), "group must be finite"),
     *(("HierarchicalLogistic", dict(group=[1, strange, 2, 2, 2, 2]),
-       f"group must be an array of numbers or of strings, not list of {kind}")
-      for strange, kind in ((1j, "complex128"), (object(), "object"))),
-    *(("HierarchicalLogistic", dict(curvature=BEND * np.array([1.0, bend])),
-       f"curvature must be positive semidefinite, but has eigenvalue {-bend / 2:.3g}")
-      for bend in (1.0, 2e-8)),
-    ("HierarchicalLogistic", dict(curvature=BEND * [[[0]], [[1]], [[0]]]), "curvature must be p"),
+       "group must be an array of numbers or of strings") for strange in (1j, object())),
+    *(("HierarchicalLogistic", dict(curvature=BEND * bend), "curvature must be positive semidef")
+      for bend in ([1.0, 1.0], [1.0, 2e-8], [[[0.0]], [[1.0]], [[0.0]]])),
     ("HierarchicalLogistic", dict(curvature=BEND * np.nan), "curvature must be finite"),
     ("HierarchicalLogistic", dict(curvature=np.tile(UPPER[:2, :2], (3, 1, 1))), "curvature[0]"),
     ("HierarchicalLogistic", dict(X=X * np.array([1.0, 1e103])), "X at its largest must be"),

@@ -233,18 +233,12 @@ def test_a_gradient_that_is_no_number_where_u_is_one_is_named():
     assert not off(Torn(0.31), q)  # points near q may be outside of where the density is
 
 
-def test_a_metric_that_is_not_square_is_named():
-    assert {"has shape (2, 3), not (3, 2)", "has shape (2, 3), and is not square"} <= {
-        row.note for row in off(Wrong("oblong"), np.ones(2)) if row.function == "metric"}
-
-
 @pytest.mark.parametrize("which", [
-    "hessian", "symmetry", "definite", "definite at q", "singular", "metric_gradient", "both U",
-    "both grad", "log_likelihood_of", "prepare", "trial", "commit"])
+    "hessian", "oblong", "symmetry", "definite", "definite at q", "singular", "metric_gradient",
+    "both U", "both grad", "log_likelihood_of", "prepare", "trial", "commit"])
 def test_each_wrong_function_is_named(which):
-    function = {"symmetry": "metric", "definite": "metric", "singular": "metric",
-                "definite at q": "metric", "both U": "U_and_grad_U",
-                "both grad": "U_and_grad_U"}.get(which, which)
+    of_metric = "oblong", "symmetry", "definite", "definite at q", "singular"
+    function = "U_and_grad_U" if "both" in which else "metric" if which in of_metric else which
     assert not off(Wrong(""), np.array([0.3, -0.4]))
     assert function in {row.function for row in off(Wrong(which), np.array([0.3, -0.4]))}
 
