@@ -41,12 +41,9 @@ def by_group(theta):
     return dict(zip(sorted(SIZES), theta.reshape(-1, P), strict=True))
 
 
-def margin(theta):
-    return Y * np.array([x @ by_group(theta)[g] for x, g in zip(X, GROUP, strict=True)])
-
-
 def log_likelihood(theta):
-    return bernoulli.logpmf(1, 1 / (1 + np.exp(-margin(theta)))).sum()
+    margin = Y * np.array([x @ by_group(theta)[g] for x, g in zip(X, GROUP, strict=True)])
+    return bernoulli.logpmf(1, 1 / (1 + np.exp(-margin))).sum()
 
 
 def log_density(q):

@@ -59,16 +59,11 @@ def minus_log_density(x, phi, y):
     b, sigma, ar = np.exp(phi[0]), np.exp(phi[1]), np.tanh(phi[2])
     scale = np.where(np.arange(x.size) == 0, sigma / np.sqrt(1 - ar**2), sigma)
     mean = np.concatenate([[0.0], ar * x[:-1]])
-    return -(norm.logpdf(y, 0, b * np.exp(x / 2)).sum() + norm.logpdf(x, mean, scale).sum()
-             + minus_prior(phi, *PROPER.values()))
-
-
-def minus_prior(phi, shape, rate):
-    """Log p(phi): Inv-chi^2(nu, tau2) is the inverse gamma of nu / 2 and nu tau2 / 2."""
-    b, s2, ar = np.exp(phi[0]), np.exp(2 * phi[1]), np.tanh(phi[2])
-    of_beta = gamma.logpdf(b, shape, scale=1 / rate) + np.log(b) if shape else 0.0  # 1 / beta: flat
-    return (of_beta + invgamma.logpdf(s2, 5, scale=0.25) + np.log(2 * s2)
-            + beta.logpdf((ar + 1) / 2, 20, 1.5) + np.log((1 - ar**2) / 2))
+    # Inv-chi^2(nu, tau2) is the inverse gamma of nu / 2 and nu tau2 / 2
+    prior = (gamma.logpdf(b, 3, scale=1 / 4) + np.log(b)
+             + invgamma.logpdf(sigma**2, 5, scale=0.25) + np.log(2 * sigma**2)
+             + beta.logpdf((ar + 1) / 2, 20, 1.5) + np.log((1 - ar**2) / 2))
+    return -(norm.logpdf(y, 0, b * np.exp(x / 2)).sum() + norm.logpdf(x, mean, scale).sum() + prior)
 
 
 @lengths

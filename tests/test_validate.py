@@ -28,8 +28,7 @@ def test_good_values_come_back_clean():
     for given in ([1, -1, 1], [True, False, True], np.array([True, False, True])):
         np.testing.assert_array_equal(validate.labels("y", given, 3), [1.0, -1.0, 1.0])
     np.testing.assert_array_equal(validate.logarithms("v", [0, -np.inf]), [0.0, -np.inf])
-    rng = np.random.default_rng(1)
-    assert validate.generator("rng", rng) is rng and validate.instance("m", 1, int, "") == 1
+    assert validate.instance("m", 1, int, "") == 1
 
 
 def test_arrays_that_may_be_indices_are_told_apart_by_their_entries():
@@ -176,8 +175,7 @@ Cautious = own("Cautious", lambda q, model: q @ q / 2 + 1.0 / math.log(q[0] - q[
 def test_a_start_of_another_length_than_the_gradient_or_where_that_is_not_finite_is_refused():
     np.testing.assert_array_equal(validate.state("v", [1, 2], Sloped(np.zeros(2))), [1.0, 2.0])
     for gradient, found in ((np.zeros(3), r"float64 of shape \(3,\)"), ([0.0, 0.0], "a list")):
-        with pytest.raises(ValueError, match=r"^v has shape \(2,\), so grad_U of Sloped must be an"
-                                             f" array .* not {found}$"):
+        with pytest.raises(ValueError, match=f"grad_U of Sloped must be an array .* not {found}$"):
             validate.state("v", [1, 2], Sloped(gradient))
     with pytest.raises(ValueError, match="q0 must be where grad_U of Sloped is finite, but 2 of"):
         hmc(np.ones(2), Sloped(np.array([np.nan, np.inf])), 0.1, 3, 5, np.random.default_rng(1))
