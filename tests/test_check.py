@@ -179,9 +179,8 @@ REFUSED = {"list": (list, "returns list of float64"), "tuple": (tuple, "returns 
            "narrow": (np.float32, "returns ndarray of float32"),
            "number": (lambda q: q[0], "has shape (), not (2,)"),
            "column": (lambda q: q[:, None], "has shape (2, 1), not (2,)"),
-           "unsteady": (lambda q: q + next(CALLS), "is not the same twice"),
-           "list that was q": (lambda q: [q.fill(1.0)] and list(q),
-                               "returns list of float64, and writes into q")}
+           "unsteady": (lambda q: q + next(CALLS), "is not the same twice"), "list that was q": (
+               lambda q: [q.fill(1.0)] and list(q), "returns list of float64, and writes into q")}
 
 
 # a standard normal of which one function is wrong, by its name

@@ -65,9 +65,8 @@ def test_with_all_columns_the_error_is_in_proportion_to_the_jitter(jitter):
     less = q.copy()
     less[0] += 1e-5
     slope = (log_likelihood(less, whole) - log_likelihood(q, whole)) / (1e-5 * 2 * 0.25)
-    error, of_the_bound, of_fitc = (
-        U(q, kind.from_model(whole, np.arange(40), jitter)) - U(q, whole)
-        for kind in (GPNystrom, GPVariational, GPFITC))
+    error, of_the_bound, of_fitc = (U(q, kind.from_model(whole, np.arange(40), jitter)) - U(
+        q, whole) for kind in (GPNystrom, GPVariational, GPFITC))
     # the slope by sigma^2 is exact to 1e-5, the second order is 1e-4, and rounding of U 1e-13
     assert error == pytest.approx(slope * 125 * jitter, rel=1e-3)
     assert of_the_bound == pytest.approx((slope + 40 / 0.5) * 125 * jitter, rel=1e-3)

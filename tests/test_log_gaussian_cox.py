@@ -63,8 +63,7 @@ def test_a_copy_of_other_distances_does_not_remember_those_of_the_first():
 @pytest.mark.parametrize("d", SIZES)
 def test_the_metric_of_x_adds_the_lineages_information(d):
     model = problem(d)[0]
-    M = (np.linalg.inv(dense(d, PHI)[0])
-         + np.eye(d * d) * np.exp(MU + np.exp(PHI[0])) / d**2)
+    M = np.linalg.inv(dense(d, PHI)[0]) + np.eye(d * d) * np.exp(MU + np.exp(PHI[0])) / d**2
     F = interface.fisher_theta(precompute_phi(PHI, model), model)
     root = np.array([interface.fisher_momentum(e, F, model) for e in np.eye(d * d)])
     np.testing.assert_allclose(root.T @ root, M, rtol=0, atol=DENSE)
@@ -77,9 +76,8 @@ def test_the_metric_of_phi_is_the_fisher_information_and_the_priors_curvature(d,
     S, dS, _ = dense(d, PHI, distance)
     A = [np.linalg.solve(S, each) for each in (S, dS)]
     expected = np.array([[np.trace(a @ b) / 2 for b in A] for a in A]) + np.diag(2 * np.exp(PHI))
-    np.testing.assert_allclose(
-        metric_phi(precompute_phi(PHI, model), precompute_theta(x, model), model), expected,
-        rtol=1e-10, atol=DENSE)
+    np.testing.assert_allclose(interface.metric(PHI, interface.GivenTheta(model, x)), expected,
+                               rtol=1e-10, atol=DENSE)
 
 
 def test_what_is_remembered_is_what_is_computed_anew():

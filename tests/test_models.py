@@ -144,9 +144,8 @@ def test_derivatives_are_those_of_differences(name):
         energy, together = interface.U_and_grad_U(q, model)
         assert energy == U(q, model)
         np.testing.assert_array_equal(together, g)
-    for function, derivative in ((grad_U, interface.hessian),
-                                 (interface.hessian, interface.hessian_gradient),
-                                 (metric, metric_gradient)):
+    for function, derivative in ((grad_U, interface.hessian), (metric, metric_gradient),
+                                 (interface.hessian, interface.hessian_gradient)):
         if type(model) in derivative.implementations:
             ours = derivative(q, model)
             np.testing.assert_allclose(ours, differences(lambda q, f=function: f(q, model), q),
@@ -226,21 +225,19 @@ def test_the_blocks_are_parts_of_U_and_have_their_gradients(name):
     parts = [interface.grad_U_theta(theta, Phi, model), interface.grad_U_phi(Phi, Theta, model)]
     np.testing.assert_allclose(np.concatenate(parts), grad_U(q, model), rtol=1e-10, atol=1e-10)
     r_theta, r_phi = normal(n, seed=8), normal(h, seed=9)
-    for block, at, found in (
-            (H1(model, Phi, r_phi), theta, grad_U(theta, H1(model, Phi, r_phi))),
-            (H2(model, Theta, r_theta), phi, interface.grad_U2(Phi, Theta, r_theta, model))):
+    first, second = H1(model, Phi, r_phi), H2(model, Theta, r_theta)
+    for block, at, found in ((first, theta, grad_U(theta, first)), (
+            second, phi, interface.grad_U2(Phi, Theta, r_theta, model))):
         np.testing.assert_allclose(found, differences(lambda z, b=block: U(z, b), at), **CLOSE)
-    at_other = interface.precompute_phi(other, model)
-    change = [U(each, H2(model, Theta, r_theta)) - interface.U_phi(at, Theta, model)
+    change = [U(each, second) - interface.U_phi(at, Theta, model)
               - r_theta @ interface.velocity_theta(r_theta, at, model) / 2
-              - interface.log_det_theta(at, model) / 2 for each, at in (
-                  (phi, Phi), (other, at_other))]
+              - interface.log_det_theta(at, model) / 2
+              for each in (phi, other) for at in [interface.precompute_phi(each, model)]]
     assert change[0] == pytest.approx(change[1], rel=1e-9, abs=1e-9)
     if type(model) in interface.metric_phi.implementations:
         given = interface.GivenTheta(model, theta)
-        np.testing.assert_allclose(
-            interface.metric_gradient_phi(Phi, Theta, model),
-            differences(lambda phi: metric(phi, given), phi), rtol=1e-6, atol=1e-6)
+        np.testing.assert_allclose(interface.metric_gradient_phi(Phi, Theta, model), differences(
+            lambda phi: metric(phi, given), phi), rtol=1e-6, atol=1e-6)
 
 
 @each_hierarchical
@@ -248,16 +245,15 @@ def test_momentum_velocity_and_determinant_are_those_of_one_mass(name):
     model, theta, phi = HIERARCHICAL[name]
     Phi, Theta = interface.precompute_phi(phi, model), interface.precompute_theta(theta, model)
     F = interface.fisher_theta(Phi, model)
-    for momentum, velocity, log_det, cache, size in (
+    for momentum, velocity, log_det, cache, x in (
             (interface.momentum_theta, interface.velocity_theta, interface.log_det_theta, Phi,
-             theta.size),
-            (interface.momentum_phi, interface.velocity_phi, interface.log_det_phi, Theta,
-             phi.size),
-            (interface.fisher_momentum, interface.fisher_velocity, None, F, theta.size)):
-        root = np.array([momentum(e, cache, model) for e in np.eye(size)])
-        inverse = np.array([velocity(e, cache, model) for e in np.eye(size)])
+             theta),
+            (interface.momentum_phi, interface.velocity_phi, interface.log_det_phi, Theta, phi),
+            (interface.fisher_momentum, interface.fisher_velocity, None, F, theta)):
+        root, inverse = (np.array([function(e, cache, model) for e in np.eye(x.size)])
+                         for function in (momentum, velocity))
         # condition numbers up to 1e4, times rounding
-        np.testing.assert_allclose(root.T @ root @ inverse, np.eye(size), rtol=0, atol=1e-10)
+        np.testing.assert_allclose(root.T @ root @ inverse, np.eye(x.size), rtol=0, atol=1e-10)
         if log_det:
             assert log_det(cache, model) == pytest.approx(2 * np.linalg.slogdet(root)[1], abs=1e-9)
     for far in (-800.0, 800.0):  # no exception
@@ -274,11 +270,10 @@ SOME = SMALL[0], np.array([11, 3, 0, 17, 8, 29, 14]), 1e-6
 # models, states, and what rounding makes of U: C has a condition of up to 4e5
 REGRESSIONS = {"whole": (WHOLE, Q, 1e-12), "isotropic": (ONE, Q_ONE, 1e-12),
                "subset": (GPSubset.from_model(WHOLE, np.arange(0, 40, 3)), Q, 1e-12),
-               "Nystrom": (GPNystrom.from_model(*SOME), Q, 1e-11),
-               "FITC": (GPFITC.from_model(*SOME), Q, 1e-11),
-               "variational": (GPVariational.from_model(*SOME), Q, 1e-11),
                "eigen": (GPEigen.from_model(SMALL[0], 9), Q, 1e-11),
-               "spectral": (GPSpectral.from_model(ONE), Q_ONE, 1e-10)}
+               "spectral": (GPSpectral.from_model(ONE), Q_ONE, 1e-10)} | {
+    name: (kind.from_model(*SOME), Q, 1e-11) for name, kind in (
+        ("Nystrom", GPNystrom), ("FITC", GPFITC), ("variational", GPVariational))}
 each_regression = pytest.mark.parametrize("name", REGRESSIONS)
 
 

@@ -316,9 +316,8 @@ def test_prediction_by_ep_is_that_of_its_joint_normal_distribution():
     other = other._replace(ep=ep(other.K, CLASSIFIER.model.y))
     kernels = found(np.array([[PHI], [[0.5, PHI[1]]], [PHI]]))._replace(
         model=EPEvidence(CLASSIFIER.model, 1.0, True))
-    np.testing.assert_allclose(
-        CLASSIFIER.predict(kernels, NEW).probability,
-        (2 * seen.probability + CLASSIFIER.predict_by_ep(other, NEW).probability) / 3, rtol=1e-6)
+    np.testing.assert_allclose(CLASSIFIER.predict(kernels, NEW).probability, (
+        2 * seen.probability + CLASSIFIER.predict_by_ep(other, NEW).probability) / 3, rtol=1e-6)
     assert names_of(kernels, CLASSIFIER) == ["q[0] log l", "q[1] log sigma"]
     with pytest.raises(ValueError, match="found must be of this problem, but its model"):
         gp_classifier(2 * X**2, NAMES).predict(kernels, NEW)

@@ -54,8 +54,7 @@ def generator(seed=1):
 
 def quietly(sampler, *arguments, **named):
     """Return what run gives back of two chains, in this process and without bars."""
-    return run(sampler, *arguments,
-               **dict(chains=2, jobs=1, bars=False, rng=generator()) | named)
+    return run(sampler, *arguments, **dict(chains=2, jobs=1, bars=False, rng=generator()) | named)
 
 
 def same_as_called(found, sampler, *fields, **arguments):
