@@ -17,6 +17,8 @@ from models.funnel import Funnel
 from models.gaussian import Gaussian
 from models.non_centred import theta_of
 
+GAUSSIAN = Gaussian(np.zeros(2), np.eye(2))
+
 
 def test_good_values_come_back_clean():
     assert validate.real("a", np.float32(0.5), 0, 1) == validate.real("a", Fraction(1, 2)) == 0.5
@@ -55,38 +57,25 @@ def test_a_covariance_becomes_symmetric_to_the_last_bit_and_only_rounding_is_for
             validate.covariance("K", scale * bad)
 
 
-@pytest.mark.parametrize(("call", "message"), [
-    (lambda: validate.real("v", np.inf, high=1e100),
-     "v must be a finite number in (-inf, 1e+100], not inf"),
-    (lambda: validate.labels("v", [0, 1, 2], 3),
-     "v must hold only -1 and +1, but holds [0.0, 2.0]"),
-    (lambda: validate.array("v", [Decimal(1)], (-1,)),
-     "v must be an array of real numbers, not list of object: give np.asarray(v, float)"),
-    (lambda: validate.array("v", np.array([1, 2], "m8[D]"), (-1,)),
-     "v must be an array of real numbers, not ndarray of timedelta64[D]: divide it by a unit,"
-     " v / np.timedelta64(1, 'D')"),
-    (lambda: validate.array("v", np.zeros(2), (-1, -1)), "v must have shape (n, m), not (2,)"),
-    (lambda: validate.array("v", np.zeros((2, 0)), (-1, -1)),
-     "v must not be empty, but has shape (2, 0)"),
-    (lambda: validate.regular("v", Gaussian(np.zeros(2), np.eye(2))),
-     "v must be an array of numbers, not a Gaussian: are two arguments swapped?"),
-    (lambda: validate.regular("v", MAP(np.ones(1), np.eye(1), 1, True, 0.0)),
-     "v must be an array of numbers, not a MAP: give its .q"),
-    (lambda: validate.regular("v", (np.zeros(3), np.zeros(1))),
-     "v must be an array of numbers, not arrays of unequal lengths: join them by np.concatenate"),
-    (lambda: validate.logarithms("v", [-np.inf, np.inf, 0.0, np.nan]),
-     "v must be finite, but 2 of its 4 entries are not"),
+@pytest.mark.parametrize(("call", "said"), [
+    (lambda: validate.real("v", np.inf, high=1e100), r"a finite .* \(-inf, 1e\+100\], not inf$"),
+    (lambda: validate.labels("v", [0, 1, 2], 3), r"hold only -1 and \+1, but holds \[0.0, 2.0\]$"),
+    (lambda: validate.array("v", [Decimal(1)], (-1,)), r"of object: give np.asarray\(v, float"),
+    (lambda: validate.array("v", np.array([1], "m8[D]"), (-1,)), "unit, v / np.timedelta64.1, 'D'"),
+    (lambda: validate.array("v", np.zeros(2), (-1, -1)), r"have shape \(n, m\), not \(2,\)$"),
+    (lambda: validate.array("v", np.zeros((2, 0)), (-1, -1)), r"not be empty, .* shape \(2, 0\)$"),
+    (lambda: validate.regular("v", GAUSSIAN), "not a Gaussian: are two arguments swapped"),
+    (lambda: validate.regular("v", MAP(np.ones(1), np.eye(1), 1, True, 0.0)), "MAP: give its .q$"),
+    (lambda: validate.regular("v", (np.zeros(3), np.zeros(1))), "join them by np.concatenate$"),
+    (lambda: validate.logarithms("v", [-np.inf, np.inf, 0.0, np.nan]), "be finite, but 2 of its 4"),
     (lambda: validate.fits("v", interface.GivenTheta(Funnel.from_size(3), np.zeros(3)), np.ones(2)),
-     "v must be of 2 variables, as x0 is, but its U takes 1"),
-    (lambda: validate.number("v", 1.5, int), "v must be an int, not 1.5"),
-    (lambda: validate.instance("v", 1, str, "as they are"),
-     "v must be of type str (as they are), not int"),
-    (lambda: validate.models("v", [Gaussian(np.zeros(2), np.eye(2)), 3]),
-     "v[1] must be a model, a NamedTuple such as those of models/ are, not int")])
-def test_messages_say_what_was_wanted_and_what_was_found(call, message):
-    with pytest.raises(ValueError) as error:
+     "be of 2 variables, as x0 is, but its U takes 1"),
+    (lambda: validate.models("v", [GAUSSIAN, 3]), "be a model, a NamedTuple such .*, not int$"),
+    (lambda: validate.number("v", 1.5, int), "be an int, not 1.5"),
+    (lambda: validate.instance("v", 1, str, "so"), r"be of type str \(so\), not int$")])
+def test_messages_say_what_was_wanted_and_what_was_found(call, said):
+    with pytest.raises(ValueError, match=rf"^v(\[1\])? must .*{said}"):
         call()
-    assert str(error.value) == message
 
 
 class Own(NamedTuple):
@@ -131,7 +120,7 @@ def test_what_lacks_a_function_is_named():
         validate.model("m", Own(np.ones(2)), interface.prepare, interface.U)  # one has a default
     with pytest.raises(ValueError, match=r"m must have theta_of \(models/non_centred\.py\), but"):
         validate.model("m", Own(np.ones(2)), theta_of)
-    validate.model("m", Gaussian(np.zeros(1), np.eye(1)), interface.U)
+    validate.model("m", GAUSSIAN, interface.U)
 
 
 def test_a_class_is_called_as_it_was_written_whatever_number_it_got():
@@ -334,7 +323,7 @@ def test_an_annotation_takes_what_it_says_and_nothing_else(annotation, good, bad
 
 @pytest.mark.parametrize("kind", [np.float32, np.int64, ">f8", complex, object])
 def test_a_state_of_another_kind_is_refused_where_compiled_code_would_read_other_bytes(kind):
-    model, q = Gaussian(np.zeros(2), np.eye(2)), np.array([1.0, 2.0])
+    model, q = GAUSSIAN, np.array([1.0, 2.0])
     assert interface.U(q, model) == 2.5 and interface.U(np.ones(4)[::2], model) == 1.0
     with pytest.raises(ValueError, match=r"q of (U|grad_U) must be an array of float64, not of"):
         interface.U(q.astype(kind), model)
