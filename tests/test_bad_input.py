@@ -1,9 +1,7 @@
 """What a caller can get wrong with arrays, models and counts, over all samplers.
 
 The docstring of a public function says which values each argument takes: those at the ends of
-an interval are taken, thousands of others refused by a sentence that names the argument.  An array
-that holds the right numbers in another form is the same to compiled code.  The caller's arrays are
-as they were, and no result shares memory with them.
+an interval are taken, thousands of others refused by a sentence that names the argument.
 """
 
 import inspect
@@ -257,7 +255,6 @@ def flat(result):
 
 
 def models_of(name):
-    """Return {argument: model} of a call, without those that are of no fixed form."""
     return {argument: each for argument, each in CALLS[name][1].items()
             if argument in ("model", "approximation")}
 
@@ -284,7 +281,6 @@ class Passed(Exception):
 
 @pytest.fixture
 def passed_on(monkeypatch):
-    """Return a function like `called`, of what reaches compiled code if the name is public."""
     def stop(*arguments):
         raise Passed(*arguments)
 

@@ -1,5 +1,4 @@
-"""What is built of some columns of the kernel, Nystrom's approximation, FITC and the bound, and the
-spectral form: against dense formulas, with all columns, and what is printed."""
+"""Nystrom's approximation, FITC, the bound and the spectral form, against dense formulas."""
 
 import numpy as np
 import pytest

@@ -21,7 +21,6 @@ def data(n, p=P, seed=1):
 
 
 def problem(n, kind, p=P, c=10.0, **prior):
-    """Return a model and a state."""
     model = GPRegression.from_data(*data(n, p), kind, c, **prior)
     return model, np.log([0.5, 4.0, 0.6, 0.9, 1.4])[: model.precision.size]
 

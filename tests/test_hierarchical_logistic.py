@@ -1,7 +1,4 @@
-"""models/hierarchical_logistic.py: the density, its blocks, one group's weights, and the misprints.
-
-Each is compared with dense formulas in NumPy, written from the data as they were given.
-"""
+"""models/hierarchical_logistic.py against dense formulas, written from the data as given."""
 
 import numpy as np
 import pytest

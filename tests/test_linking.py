@@ -1,7 +1,4 @@
-"""models/linking.py: long functions are compiled once, short ones in each that calls them.
-
-What is loaded from a cache and linked is tested in test_cache.py.
-"""
+"""models/linking.py: long functions are compiled once, short ones in each that calls them."""
 
 import numba
 import numpy as np
@@ -47,7 +44,6 @@ def compiled():
 
 
 def library(function):
-    """Return the library of the one signature of a function."""
     (result,) = function.overloads.values()
     return result.library
 

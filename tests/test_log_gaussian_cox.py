@@ -19,7 +19,6 @@ MU = 1.3
 
 
 def problem(d, distance="unit"):
-    """Return a model, a field x and a momentum r."""
     rng = np.random.default_rng(d)
     model = LogGaussianCox.from_counts(rng.poisson(3.0, (d, d)), MU, distance)
     return model, MU + rng.standard_normal(d * d), rng.standard_normal(d * d)
@@ -147,14 +146,12 @@ def covariance(d, length=3.0):
 
 
 def blocks_of(c):
-    """Return the blocks of the covariance c at lags."""
     A = square_grid.empty_blocks(len(c))
     square_grid.fill_blocks(c, A)
     return A
 
 
 def change(d):
-    """Return the orthogonal matrix of to_blocks."""
     return np.array([square_grid.to_blocks(e, d) for e in np.eye(d * d)]).T
 
 

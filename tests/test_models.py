@@ -1,8 +1,4 @@
-"""What every model has to hold, each property written once: derivatives, blocks, masses, refusals.
-
-What the densities, masses and metrics are is tested in the file of each model; those of a Gaussian
-and of non-centred coordinates, here.
-"""
+"""What every model has to hold, and the densities of a Gaussian and of non-centred coordinates."""
 
 from types import SimpleNamespace
 
@@ -55,7 +51,6 @@ EP = SimpleNamespace(tau=np.abs(normal(9)), nu=normal(9), converged=True)
 
 
 def flat():
-    """Yield the name, the model and a state of models that are no hierarchical ones."""
     yield "Gaussian", Gaussian(normal(2), np.array([[2.0, 0.6], [0.6, 1.0]])), normal(2, seed=3)
     for k, d in ((1, 1), (2, 2), (4, 3)):
         A = normal(k, d, d)
@@ -84,7 +79,6 @@ def flat():
 
 
 def hierarchical():
-    """Yield the name, the model, theta and phi of hierarchical models."""
     yield "funnel", Funnel.from_size(4), normal(4), np.array([0.8])
     yield "funnel, origin", Funnel.from_size(4, 2.5), np.zeros(4), np.array([-np.log(9)])
     for place, phi in test_stochastic_volatility.PLACES.items():

@@ -46,9 +46,7 @@ def found(*blocks):
                         for each in zip(*blocks, strict=True)), len(blocks[0][0]), None)
 
 
-class Frame:
-    """What a DataFrame has: columns by their names."""
-
+class Frame:  # what a DataFrame has
     def __init__(self, values, columns=("age", "income")):
         self.columns = columns
         self.values = dict(zip(columns, np.transpose(values), strict=True))

@@ -1,7 +1,4 @@
-"""Regression and classification beside scikit-learn's: likelihood, gradient, predictions.
-
-Needs the extra `compare`:  pip install -e ".[compare]".
-"""
+"""Regression and classification beside scikit-learn's: likelihood, gradient, predictions."""
 
 import numpy as np
 import pytest

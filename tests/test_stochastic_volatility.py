@@ -1,5 +1,4 @@
-"""models/stochastic_volatility.py: the density, both blocks, the mass by pivots and in closed form,
-and digits where |phi| is close to 1 or sigma to 0."""
+"""models/stochastic_volatility.py, and its digits where |phi| is close to 1 or sigma to 0."""
 
 from itertools import pairwise
 
@@ -33,7 +32,6 @@ def problem(T, phi, seed=1, **prior):
 
 
 def draw(T, phi, rng):
-    """x and y given the hyperparameters."""
     b, sigma, ar = np.exp(phi[0]), np.exp(phi[1]), np.tanh(phi[2])
     x = rng.standard_normal(T) * sigma
     x[0] /= np.sqrt(1 - ar**2)

@@ -79,8 +79,6 @@ def test_messages_say_what_was_wanted_and_what_was_found(call, said):
 
 
 class Own(NamedTuple):
-    """A model of one's own: annotations that say less, or nothing."""
-
     a: np.ndarray
     scale: float = 1.0
     order: int = 2
