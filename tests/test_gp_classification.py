@@ -25,8 +25,7 @@ def models(beta):
 @pytest.mark.parametrize("beta", [0.0, 0.3, 1.0])
 @pytest.mark.parametrize("which", [0, 1])
 def test_U_is_minus_L_beta_with_every_constant(beta, which):
-    model = models(beta)[which]
-    x = 2 * RNG.standard_normal(N)
+    model, x = models(beta)[which], 2 * RNG.standard_normal(N)
     Sigma = K if which == 0 else np.linalg.inv(np.linalg.inv(K) + np.diag(EP.tau))
     mu = np.zeros(N) if which == 0 else Sigma @ EP.nu
     joint = norm.logcdf(Y * x).sum() + multivariate_normal.logpdf(x, np.zeros(N), K)

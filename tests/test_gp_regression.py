@@ -64,8 +64,7 @@ def test_predictions_are_the_conditional_normal_distribution(n, kind):
     model, q = problem(n, kind)
     (X, y), Z = data(n), np.random.default_rng(5).random((4, P)) * 1.5
     k, C = dense(X, Z, q), dense_C(X, q)
-    variance = np.diag(dense(Z, Z, q) - k.T @ np.linalg.solve(C, k))
-    found = predict(Z, q, model)
+    variance, found = np.diag(dense(Z, Z, q) - k.T @ np.linalg.solve(C, k)), predict(Z, q, model)
     np.testing.assert_allclose(found.mean, k.T @ np.linalg.solve(C, y), rtol=DENSE)
     # a difference of numbers of 116
     np.testing.assert_allclose(found.latent, variance, rtol=0, atol=116 * DENSE)
@@ -86,8 +85,7 @@ def test_predictions_over_draws_are_those_of_the_mixture():
     Z = np.random.default_rng(5).random((4, P))
     draws = q + 0.3 * np.random.default_rng(6).standard_normal((7, q.size))
     single = [predict(Z, each, model) for each in draws]
-    mean = np.mean([each.mean for each in single], axis=0)
-    found = predict_over(Z, draws, model)
+    mean, found = np.mean([each.mean for each in single], axis=0), predict_over(Z, draws, model)
     np.testing.assert_allclose(found.mean, mean, rtol=1e-13)
     for field in ("latent", "noisy"):
         second = np.mean([getattr(each, field) + each.mean**2 for each in single], axis=0)

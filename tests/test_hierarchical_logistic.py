@@ -116,8 +116,7 @@ def test_the_metric_of_a_group_given_v_is_its_hessian(i):
 
 
 def test_the_groups_together_are_all_of_theta():
-    groups = [GroupGivenV(MODEL, i, np.exp(-PHI[0])) for i in range(4)]
-    parts = THETA.reshape(4, P)
+    groups, parts = [GroupGivenV(MODEL, i, np.exp(-PHI[0])) for i in range(4)], THETA.reshape(4, P)
     assert sum(U(w, given) for w, given in zip(parts, groups, strict=True)) == pytest.approx(
         U_theta(THETA, AT_PHI, MODEL) - N * PHI[0] / 2, rel=1e-13)
     np.testing.assert_allclose(

@@ -107,8 +107,7 @@ def test_section_5_4_the_mass_of_x_is_the_inverse_covariance(velocity):
 def test_section_5_4_the_log_determinant_belongs_to_the_density(share):
     # of one cell: the integral of exp(-U_theta) over x without the likelihood must not depend on
     # phi; the sum over 10^4 points of a normal density to 9 deviations is exact to rounding
-    model = LogGaussianCox.from_counts([[0]], 0.0)
-    x = np.linspace(-9, 9, 10_001)
+    model, x = LogGaussianCox.from_counts([[0]], 0.0), np.linspace(-9, 9, 10_001)
     integrals = []
     for phi in (PHI, np.array([-1.0, 0.5])):
         Phi = precompute_phi(phi, model)
@@ -168,8 +167,7 @@ def whole(blocks, lower):
 
 @pytest.mark.parametrize("d", SIZES)
 def test_the_change_of_coordinates_is_orthogonal_and_has_its_inverse(d):
-    Q = change(d)
-    back = np.array([square_grid.from_blocks(e, d) for e in np.eye(d * d)])
+    Q, back = change(d), np.array([square_grid.from_blocks(e, d) for e in np.eye(d * d)])
     np.testing.assert_allclose(Q @ Q.T, np.eye(d * d), rtol=0, atol=EXACT)
     np.testing.assert_allclose(back, Q, rtol=0, atol=EXACT)
 

@@ -92,8 +92,7 @@ def test_parts_add_up_and_each_has_its_share_of_the_prior(classes):
 
 
 def test_log_likelihood_of_a_chain_comes_from_its_energies():
-    model = problem(100)[2]
-    samples = np.random.default_rng(2).standard_normal((5, P + 1))
+    model, samples = problem(100)[2], np.random.default_rng(2).standard_normal((5, P + 1))
     energies = np.array([U(q, model) for q in samples])
     np.testing.assert_allclose(logistic.chain_log_likelihood(samples, energies, model),
                                [log_likelihood(q, model) for q in samples], rtol=1e-13)
@@ -116,8 +115,7 @@ def test_two_classes_are_the_binary_model(scale):
     rng = np.random.default_rng(1)
     X, y = scale * rng.standard_normal((50, P)), rng.integers(0, 2, 50)
     binary = LogisticRegression.from_data(X, y, 3.0 * 2**0.5, 2**0.5)
-    model = MultinomialLogistic.from_data(X, y, 2, 3.0, 1.0)
-    delta = rng.standard_normal(P + 1)
+    model, delta = MultinomialLogistic.from_data(X, y, 2, 3.0, 1.0), rng.standard_normal(P + 1)
     theta = np.column_stack([-delta / 2, delta / 2]).ravel()
     assert U(theta, model) == pytest.approx(U(delta, binary), rel=1e-13)
     assert log_likelihood(theta, model) == pytest.approx(log_likelihood(delta, binary), rel=1e-13)

@@ -86,8 +86,7 @@ def test_a_data_frame_and_lists_are_taken_as_arrays():
 
 
 def test_columns_of_new_cases_are_found_by_their_names():
-    q = rng.standard_normal((1, 3, 3))
-    problem = logistic_regression(Frame(X), NAMES)
+    q, problem = rng.standard_normal((1, 3, 3)), logistic_regression(Frame(X), NAMES)
     wanted = problem.predict(found(q), Frame(NEW)).probability
     turned = Frame(NEW[:, ::-1], ("income", "age"))
     np.testing.assert_array_equal(problem.predict(found(q), turned).probability, wanted)
@@ -263,8 +262,7 @@ def test_no_other_ratio_of_the_lengths_has_more_evidence():
 
 def test_the_evidence_is_checked_by_draws():
     problem = gp_classifier(X[:3], NAMES[:3])
-    fit = problem.fit()
-    y = problem.model.y
+    fit, y = problem.fit(), problem.model.y
     exact = np.log(multivariate_normal.cdf(np.zeros(3), cov=np.outer(y, y) * (fit.K + np.eye(3)),
                                            rng=generator(1)))
     rng = generator(2)
@@ -494,8 +492,7 @@ def test_draws_that_predict_are_evenly_spaced():
 
 def test_draws_of_the_model_itself_are_theta_and_phi_and_those_of_another_are_refused():
     q = np.random.default_rng(3).standard_normal((1, 5, 7))
-    itself = found(q)._replace(model=GROUPED.model)
-    blocks = found(q[:, :, :6], q[:, :, 6:])
+    itself, blocks = found(q)._replace(model=GROUPED.model), found(q[:, :, :6], q[:, :, 6:])
     for draws in (itself, blocks):
         np.testing.assert_allclose(GROUPED.predict(draws, X, NAMES).probability,
                                    GROUPED.predict(blocks, X, NAMES).probability)
@@ -567,8 +564,7 @@ def test_draws_without_a_covariance_predict_nothing():
     with pytest.raises(ValueError, match=r"^fit must have parameters whose covariance"):
         regression.predict_by_fit(problems.RegressionFit(np.array([-40.0, 0.0, 0.0]), -np.inf),
                                   X[:, :1])
-    fit = regression.fit()
-    other = gp_regression(x, np.cos(9 * x[:, 0]))
+    fit, other = regression.fit(), gp_regression(x, np.cos(9 * x[:, 0]))
     with pytest.raises(ValueError, match="fit must be of this problem, but its log_Z"):
         other.predict_by_fit(fit, X[:, :1])
 
@@ -578,8 +574,7 @@ def test_predictions_take_few_cases_at_once_and_are_those_of_all(monkeypatch):
     theta, phi = (np.random.default_rng(k).standard_normal((1, 40, n)) for k, n in ((6, 6), (7, 1)))
     calls = (lambda: logistic_regression(X, NAMES).predict(found(q), X),
              lambda: GROUPED.predict(found(theta, phi), X, NAMES))
-    wanted = [call().probability for call in calls]
-    seen = []
+    wanted, seen = [call().probability for call in calls], []
     monkeypatch.setattr(problems, "expit", lambda x: seen.append(x.size) or 1 / (1 + np.exp(-x)))
     monkeypatch.setattr(problems, "PIECE", 40 * 3 * 2)
     for call, probability in zip(calls, wanted, strict=True):

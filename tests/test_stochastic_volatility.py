@@ -138,8 +138,7 @@ def exactly(T, log_sigma, alpha, r):
 @pytest.mark.parametrize("log_sigma", [3.0, -1.9, -60.0])
 @pytest.mark.parametrize("alpha", [0.0, 1e-9, 2.3, -5.0, 20.0, -40.0])
 def test_no_digit_is_lost(T, log_sigma, alpha):
-    r = np.arange(1.0, T + 1)
-    model = StochasticVolatility.from_data(np.ones(T))
+    r, model = np.arange(1.0, T + 1), StochasticVolatility.from_data(np.ones(T))
     Phi = precompute_phi(np.array([0.0, log_sigma, alpha]), model)
     C, P = Phi.C, Phi.P
     value, by_sigma, by_alpha, w = exactly(T, log_sigma, alpha, r)

@@ -83,8 +83,7 @@ def test_hamiltonian_monte_carlo_accepts_as_often_as_it_was_to(eps, target):
 
 def test_both_steps_of_a_hierarchical_model_are_found():
     rng = np.random.default_rng(3)
-    problem = volatility(rng.standard_normal(50))
-    fixed = {"L": 10, "jitter": 0.2, "rng": rng}
+    problem, fixed = volatility(rng.standard_normal(50)), {"L": 10, "jitter": 0.2, "rng": rng}
     tuned = tune(sshmc, *problem.start, problem.model, eps_theta=1e-3, eps_phi=5.0, **fixed)
     chain = sshmc(*tuned.start, problem.model, **tuned.steps, n=1000, **fixed)
     assert abs(acceptance(chain.energy_error) - 0.8) < 0.1
