@@ -90,7 +90,7 @@ def test_lengths_beyond_all_bounds(length, off_diagonal):
     below = np.tril_indices(4, -1)
     for each in (E, kernel.E):
         np.testing.assert_array_equal(each[below], np.full(6, off_diagonal))
-    assert np.isnan(length) or (np.diag(E) == 1).all() and (np.diag(kernel.E) == 1).all()
+    assert np.isnan(length) or ((np.diag(E) == 1).all() and (np.diag(kernel.E) == 1).all())
 
 
 def test_the_covariance_is_the_formula_of_section_5_and_symmetric():
