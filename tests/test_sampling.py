@@ -84,8 +84,16 @@ def test_chains_in_pieces_have_the_draws_of_unbroken_ones(jobs, bars, capsys):
 
 
 def pieces():
+    """Compare every sampler that is run in pieces with its calls, as test_bad_input.py has them."""
     runs.SECONDS = 1e9  # pieces of 1, 4 and 2 draws
-    for sampler, arguments in calls():
+    settings = {}
+    for sampler, arguments in CALLS.values():
+        if sampler in (*runs.PIECEWISE, runs.nuts, runs.slice_sampling):
+            (count,) = {*runs.LENGTHS} & {*arguments}
+            settings.setdefault(sampler, arguments | {count: 7}).pop("keep", None)
+    settings[runs.nuts] |= {"warm_up": 40, "deepest": 1}  # which most trees would pass
+    settings[runs.generalised_rmhmc]["f_max"] = 100  # enough for its equations
+    for sampler, arguments in settings.items():
         found = quietly(sampler, **arguments)
         fields = {"samples", "theta", "phi", "energies", "accepted", "step"}
         alone = same_as_called(found, sampler, *fields & {*found.chains[0]._fields}, **arguments)
@@ -94,20 +102,6 @@ def pieces():
         assert sampler is not runs.slice_sampling or [str(each.counts) for each in alone] == [
             str(each.counts) for each in found.chains]
         print(sampler.__module__)
-
-
-def calls():
-    """Return every sampler whose chains are run in pieces, with arguments of test_bad_input.py."""
-    settings = {}
-    for sampler, arguments in CALLS.values():
-        if sampler in (*runs.PIECEWISE, runs.nuts, runs.slice_sampling):
-            (count,) = {*runs.LENGTHS} & {*arguments}
-            settings.setdefault(sampler, {each: value for each, value in arguments.items()
-                                          if each != "keep"} | {count: 7})
-    settings[runs.nuts] |= {"warm_up": 40, "deepest": 1}  # which most trees would pass
-    settings[runs.generalised_rmhmc]["f_max"] = 100  # enough for its equations
-    assert set(settings) == {*runs.PIECEWISE, runs.nuts, runs.slice_sampling}
-    return settings.items()
 
 
 FUNNEL = dict(theta0=np.zeros(3), phi0=np.zeros(1), model=Funnel.from_size(3), eps_theta=0.1,
@@ -188,9 +182,7 @@ def test_a_process_that_is_killed_is_told_of():
 
 
 class Odd(Exception):
-    """An error that another process cannot make again."""
-
-    def __init__(self, one, two):
+    def __init__(self, one, two):  # another process cannot make it again
         super().__init__(one)
 
 
@@ -261,7 +253,6 @@ def test_counts_of_as_many_layers_as_there_are_draws_are_left_whole():
 
 def test_a_chain_that_came_back_has_moved():
     assert runs.has_moved(np.array([[0.0, 1.0], [0.0, 2.0], [0.0, 1.0]]))
-    assert runs.has_moved(np.array([[0.0, 1.0], [0.0, 2.0]]))
     assert not runs.has_moved(np.ones((3, 2)))
     blocks = SimpleNamespace(theta=np.zeros((20, 2)), phi=np.arange(20.0)[:, np.newaxis])
     runs.warn(Chains((blocks,), 20, hmc))  # no warning: one block is enough
