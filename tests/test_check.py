@@ -39,7 +39,7 @@ def bowl_grad_U(q, model):
     return g
 
 
-# half the square of a q, with a gradient that is `slope` times what it is, but for its last entry
+# half the square of a q; its gradient is `slope` times the right one, the last entry also `sign`
 Bowl = own("Bowl", lambda q, model: (model.a * q) @ q / 2, bowl_grad_U, a=Array("d"), slope=float,
            sign=float, writes=bool)
 RIGHT = Bowl(np.array([1.0, 2.0, 3.0]), 1.0, 1.0, False)
@@ -281,10 +281,9 @@ def test_a_metric_of_phi_that_is_none_is_named(wrong, compared_with, monkeypatch
     assert ("metric_phi", compared_with) in {(row.function, row.compared_with) for row in rows}
 
 
-@pytest.mark.parametrize("q, said", [
-    (np.zeros((2, 2)), "q must have shape"), ([np.nan, 1.0, 0.0], "q must be finite")])
+@pytest.mark.parametrize("q, said", [(np.zeros(2), "have shape"), ([np.nan, 1, 0], "be finite")])
 def test_what_is_no_point_is_refused(q, said):
-    with pytest.raises(ValueError, match=said):
+    with pytest.raises(ValueError, match=f"q must {said}"):
         check_model(RIGHT, q)
 
 
