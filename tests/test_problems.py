@@ -77,20 +77,18 @@ def test_a_data_frame_and_lists_are_taken_as_arrays():
         (X, NAMES), (Frame(X), list(NAMES)), (X.tolist(), np.where(NAMES == "yes", 7, -7)),
         (X, NAMES == "yes")))
     wanted = one.predict(found(q), NEW).probability
-    np.testing.assert_array_equal(two.predict(found(q), Frame(NEW)).probability, wanted)
-    np.testing.assert_array_equal(three.predict(found(q), NEW.tolist()).probability, wanted)
+    for problem, new in ((two, Frame(NEW)), (three, NEW.tolist()), (four, NEW)):
+        seen = problem.predict(found(q), new)
+        np.testing.assert_array_equal(seen.probability, wanted)
     assert list(three.classes) == [-7, 7] and four.classes.tolist() == [False, True]
-    seen = four.predict(found(q), NEW)
-    np.testing.assert_array_equal(seen.probability, wanted)
     assert seen.label.tolist() == [bool(p > 0.5) for p in wanted]
 
 
 def test_columns_of_new_cases_are_found_by_their_names():
     q, problem = rng.standard_normal((1, 3, 3)), logistic_regression(Frame(X), NAMES)
     wanted = problem.predict(found(q), Frame(NEW)).probability
-    turned = Frame(NEW[:, ::-1], ("income", "age"))
-    np.testing.assert_array_equal(problem.predict(found(q), turned).probability, wanted)
-    np.testing.assert_array_equal(problem.predict(found(q), NEW).probability, wanted)
+    for new in (Frame(NEW[:, ::-1], ("income", "age")), NEW):
+        np.testing.assert_array_equal(problem.predict(found(q), new).probability, wanted)
     for columns, said in ((("age", "wage"), r"add \['income'\]; leave out \['wage'\]$"),
                           (("income", "income"), r"add \['age'\]; leave out \['income'\]$")):
         with pytest.raises(ValueError, match=r"columns of the data, .*'income'\]; " + said):
@@ -98,8 +96,8 @@ def test_columns_of_new_cases_are_found_by_their_names():
 
 
 def test_each_variable_of_a_problem_has_the_name_of_its_covariate_or_group():
-    frame, age, income = Frame(X), "age", "income"
-    assert logistic_regression(frame, NAMES).labels == {"q": ["intercept", age, income]}
+    frame = Frame(X)
+    assert logistic_regression(frame, NAMES).labels == {"q": ["intercept", "age", "income"]}
     assert gp_regression(frame, X[:, 0]).labels == {
         "q": ["log sigma", "log eta", "log rho of age", "log rho of income"]}
     assert gp_regression(X, X[:, 0], "isotropic").labels["q"][2:] == ["log rho"]
@@ -162,8 +160,8 @@ def test_gp_regression_undoes_the_standardisation():
         variance = np.mean([getattr(each, field) for each in alone], axis=0) + np.var(
             [each.mean for each in alone], axis=0)
         np.testing.assert_allclose(sd, y.std() * np.sqrt(variance))
-    many = np.concatenate([q] * 300, axis=1)
-    np.testing.assert_allclose(problem.predict(found(many), NEW, 600).mean, seen.mean)
+    many = found(np.tile(q, (1, 300, 1)))
+    np.testing.assert_allclose(problem.predict(many, NEW, 600).mean, seen.mean)
     assert gp_regression(X, y, "isotropic").start.shape == (3,)
 
 
@@ -492,20 +490,18 @@ def test_draws_that_predict_are_evenly_spaced():
 
 def test_draws_of_the_model_itself_are_theta_and_phi_and_those_of_another_are_refused():
     q = np.random.default_rng(3).standard_normal((1, 5, 7))
-    itself, blocks = found(q)._replace(model=GROUPED.model), found(q[:, :, :6], q[:, :, 6:])
-    for draws in (itself, blocks):
-        np.testing.assert_allclose(GROUPED.predict(draws, X, NAMES).probability,
-                                   GROUPED.predict(blocks, X, NAMES).probability)
+    itself, non_centred = (found(q)._replace(model=model) for model in (
+        GROUPED.model, NonCentred(GROUPED.model)))
+    wanted = GROUPED.predict(found(q[:, :, :6], q[:, :, 6:]), X, NAMES).probability
+    np.testing.assert_allclose(GROUPED.predict(itself, X, NAMES).probability, wanted)
     for metric in SoftAbs, Contracted:  # the density is the model's
         GROUPED.predict(itself._replace(model=metric(GROUPED.model, 1.0)), X, NAMES)
-    other = GROUPED.predict(found(q)._replace(model=NonCentred(GROUPED.model)), X, NAMES)
-    assert np.abs(other.probability - GROUPED.predict(blocks, X, NAMES).probability).max() > 0.01
+    assert np.abs(GROUPED.predict(non_centred, X, NAMES).probability - wanted).max() > 0.01
     names = names_of(itself, GROUPED)
     assert names[0].startswith("q[0] ") and names[0].endswith("intercept")
-    assert names_of(found(q)._replace(model=NonCentred(GROUPED.model)), GROUPED)[0].startswith(
-        "q[0] z of ")
+    assert names_of(non_centred, GROUPED)[0].startswith("q[0] z of ")
     stranger = hierarchical_logistic(X, NAMES, NAMES, lam=3.0)
-    for draws in (itself, found(q)._replace(model=NonCentred(GROUPED.model))):
+    for draws in (itself, non_centred):
         for call in (lambda d=draws: stranger.predict(d, X, NAMES),
                      lambda d=draws: names_of(d, stranger)):
             with pytest.raises(ValueError, match="found must be of this problem, but its model"):
@@ -545,15 +541,14 @@ def test_rows_of_pandas_in_another_order_are_refused():
     frame, y = pandas.DataFrame(X, index=index), pandas.Series(NAMES, index=index)
     logistic_regression(frame, y)
     logistic_regression(frame, y.reset_index(drop=True).set_axis(list("abcdefghi")))
-    for call in (lambda: logistic_regression(frame, y.sort_index()),
-                 lambda: gp_classifier(frame, y.sort_index()),
-                 lambda: hierarchical_logistic(frame, y, y.sort_index()),
-                 lambda: hierarchical_logistic(frame, y, y).predict(None, frame, y.sort_index()),
-                 lambda: gp_regression(frame, pandas.Series(X[:, 0], index=index).sort_index())):
+    other = y.sort_index()
+    for call in (lambda: logistic_regression(frame, other), lambda: gp_classifier(frame, other),
+                 lambda: hierarchical_logistic(frame, y, other),
+                 lambda: hierarchical_logistic(frame, y, y).predict(None, frame, other),
+                 lambda: gp_regression(frame, other == "yes")):
         with pytest.raises(ValueError, match=r"(y|group) must have its rows in the order .*loc\[X"):
             call()
-    named = frame.set_axis(list("012345678"))  # the same order
-    logistic_regression(named, pandas.Series(NAMES, index=range(9)))
+    logistic_regression(frame.set_axis(list("012345678")), pandas.Series(NAMES))  # the same order
 
 
 def test_draws_without_a_covariance_predict_nothing():
@@ -570,8 +565,7 @@ def test_draws_without_a_covariance_predict_nothing():
 
 
 def test_predictions_take_few_cases_at_once_and_are_those_of_all(monkeypatch):
-    q = np.random.default_rng(5).standard_normal((1, 40, 3))
-    theta, phi = (np.random.default_rng(k).standard_normal((1, 40, n)) for k, n in ((6, 6), (7, 1)))
+    q, theta, phi = (rng.standard_normal((1, 40, n)) for n in (3, 6, 1))
     calls = (lambda: logistic_regression(X, NAMES).predict(found(q), X),
              lambda: GROUPED.predict(found(theta, phi), X, NAMES))
     wanted, seen = [call().probability for call in calls], []
