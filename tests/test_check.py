@@ -49,7 +49,7 @@ def off(model, q):
     return [row for row in check_model(model, q).rows if not row.agrees]
 
 
-@pytest.mark.parametrize("q", [np.zeros(3), np.array([1.0, -2.0, 0.5])])
+@pytest.mark.parametrize("q", [np.zeros(3), np.array([1.0, -2.0, 0.5]), np.full(3, 1e12)])
 @pytest.mark.parametrize("wrong, error, where", [
     (dict(sign=-1.0), 2.0, "[2]"), (dict(slope=1.1), 0.1 / 1.1, None),
     (dict(slope=1.0001), 1e-4, None)])
@@ -62,10 +62,6 @@ def test_a_wrong_gradient_is_named_with_its_entry_and_its_size(q, wrong, error, 
     assert 0 < row.error <= 1.01 * error
     (line,) = [line for line in str(check_model(model, q)).splitlines() if "OFF" in line]
     assert line.startswith("grad_U") and f"{row.found:.6g}" in line and f"{row.error:.1e}" in line
-
-
-def test_a_right_gradient_agrees_where_entries_are_large():
-    assert not off(RIGHT, np.full(3, 1e12))
 
 
 @pytest.mark.parametrize("wrong", [dict(sign=-1.0), dict(slope=1.1), dict(slope=0.0)])
