@@ -70,8 +70,8 @@ def flat():
                normal(9))
     for n, kind, p in ((1, "isotropic", 1), (7, "ard", 3), (70, "isotropic", 3), (70, "ard", 3)):
         yield f"GP of {n}, {p}, {kind}", *test_gp_regression.problem(n, kind, p)
-    yield "GP subset", GPSubset.from_model(test_gp_regression.problem(20, "ard")[0],
-                                           [11, 3, 0]), test_gp_regression.problem(20, "ard")[1]
+    whole, q = test_gp_regression.problem(20, "ard")
+    yield "GP subset", GPSubset.from_model(whole, [11, 3, 0]), q
     groups, theta = test_hierarchical_logistic.MODEL, test_hierarchical_logistic.THETA
     for i in range(4):
         yield f"group {i}", GroupGivenV(groups, i, 0.7), theta[3 * i : 3 * i + 3]
