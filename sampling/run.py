@@ -258,12 +258,9 @@ def bound(sampler, arguments, named, caller="run", own="chains, jobs and bars"):
 
     `caller` takes the arguments `own` beside those of the sampler.
     """
-    if not callable(sampler):
-        raise ValueError(f"sampler must be a function of algorithms/, such as hmc, not"
-                         f" {sampler!r:.80}")
     try:
         signature = inspect.signature(sampler)
-    except ValueError:  # of what is written in C
+    except (TypeError, ValueError):  # of what is no function, or written in C
         raise ValueError(f"sampler must be a function of algorithms/, such as hmc, not"
                          f" {sampler!r:.80}") from None
     try:

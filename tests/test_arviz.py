@@ -1,7 +1,4 @@
-"""Chains in ArviZ, as README.md has it: 0.23 and 1 read the same arrays, and say the same.
-
-Needs the extra `compare`.  In a process of its own: on import ArviZ 0.23 warns of version 1.
-"""
+"""Chains in ArviZ, 0.23 and 1, in a process of its own: on import 0.23 warns of version 1."""
 
 import re
 from importlib.util import find_spec

@@ -1,9 +1,7 @@
 """What a caller can get wrong with arrays, models and counts, over all samplers.
 
 The docstring of a public function says which values each argument takes: those at the ends of
-an interval are taken, thousands of others refused by a sentence that names the argument.  An array
-that holds the right numbers in another form is the same to compiled code.  The caller's arrays are
-as they were, and no result shares memory with them.
+an interval are taken, thousands of others refused by a sentence that names the argument.
 """
 
 import inspect
@@ -12,58 +10,35 @@ import sys
 from ast import literal_eval
 from functools import reduce
 from importlib import import_module
-from typing import NamedTuple
 
 import numpy as np
 import pytest
 
-from algorithms import ep_fast, ess, generalised_leapfrog, paquet_rmhmc, paquet_rmhmc_fast
 from algorithms import shahbaba_split_hmc as split_hmc
-from algorithms import shahbaba_split_hmc_fast as split_hmc_fast
-from algorithms import zhang_sshmc as sshmc
-from algorithms import zhang_sshmc_fast as sshmc_fast
-from algorithms.ais import HMC, ais, combine, geometric_ladder
+from algorithms.ais import HMC, geometric_ladder
 from algorithms.ep import ep
 from algorithms.ep_correction import second_order
-from algorithms.hmc import hmc
-from algorithms.hoffman_nuts import hmc_dual_averaging, nuts_dual_averaging
-from algorithms.hoffman_nuts_fast import nuts
 from algorithms.map_estimate import MAP, map_estimate
-from algorithms.orthant import orthant, tilted_run, tilting
-from algorithms.random_walk import random_walk
-from algorithms.rivals.ais_elliptical_slice import ais_elliptical_slice
-from algorithms.rivals.auxiliary_mixture import auxiliary_mixture
-from algorithms.rivals.bridge_sampling import bridge_sampling
-from algorithms.rivals.delayed_acceptance import delayed_acceptance
-from algorithms.rivals.dragging import dragging
-from algorithms.rivals.elliptical_slice import Relative, elliptical_slice
-from algorithms.rivals.fitted_walk import fitted_walk, pilot
-from algorithms.rivals.polya_gamma_gibbs import polya_gamma_gibbs
-from algorithms.rivals.surrogate_slice import surrogate_slice
-from algorithms.rmhmc_within_gibbs import rmhmc_within_gibbs
-from algorithms.slice_sampling import slice_sampling
-from algorithms.wang_discretizing_chain_fast import discretizing_chain
-from algorithms.wang_tempered_transitions_fast import tempered_transitions
+from algorithms.rivals.elliptical_slice import Relative
 from conftest import python
 from judging import replaced
 from models import interface, validate
-from models.covariance import squared_exponential
 from models.funnel import Funnel
 from models.gaussian import Gaussian
 from models.gp_classification import GPClassification
 from models.gp_eigen import GPEigen
 from models.gp_fitc import GPFITC
 from models.gp_nystrom import GPNystrom
-from models.gp_regression import GPRegression, predict
+from models.gp_regression import GPRegression
 from models.gp_spectral import GPSpectral
 from models.gp_subset import GPSubset
 from models.gp_variational import GPVariational
 from models.hierarchical_gp_classification import HierarchicalGPClassification
-from models.hierarchical_logistic import GroupGivenV, HierarchicalLogistic, information
+from models.hierarchical_logistic import GroupGivenV, HierarchicalLogistic
 from models.jit import ROOT, too_large
 from models.log_gaussian_cox import LogGaussianCox
 from models.logistic_regression import LogisticRegression
-from models.mixture import gaussian_mixture, mixture_draw
+from models.mixture import gaussian_mixture
 from models.multinomial_logistic import MultinomialLogistic
 from models.non_centred import NonCentred, energy_of_data, theta_of
 from models.non_centred_gp import NonCentredGP
@@ -71,12 +46,12 @@ from models.soft_abs import SoftAbs
 from models.stochastic_volatility import StochasticVolatility
 from models.validate import LARGEST, annotations, array_of
 from reproduce.harness import papers
+from test_validate import own
 
 
 def numbers(*shape):
     """Numbers that float32 has too."""
-    size = int(np.prod(shape))
-    return (np.arange(size) * 0.625 % 2.125 - 0.5).reshape(shape)
+    return (np.arange(int(np.prod(shape))) * 0.625 % 2.125 - 0.5).reshape(shape)
 
 
 N = 6
@@ -96,161 +71,128 @@ FIELD = HierarchicalGPClassification.from_data(X, SIGNS)
 MIXTURE = gaussian_mixture([0.25, 0.75], numbers(2, 2), [np.eye(2), 2 * np.eye(2)])
 FUNNEL = Funnel.from_size(3)
 SMALL = 1e-3  # a step of which anything is accepted
+EP_FOUND = ep(K, SIGNS)
+FIT = MAP(numbers(3), np.eye(3), 4, True, 0.5)
+PARTS = split_hmc.split_data(LOGISTIC, numbers(3), 0.5)
+SUBSET = GPSubset.from_model(REGRESSION, CASES)
 
 
 def rng():
     return np.random.default_rng(3)
 
 
-def draw(m, rng):
-    return 0.2 + rng.random(m.size)
-
-
-EP_FOUND = ep(K, SIGNS)
-FIT = MAP(numbers(3), np.eye(3), 4, True, 0.5)
-PARTS = split_hmc.split_data(LOGISTIC, numbers(3), 0.5)
-BETAS = geometric_ladder(3, 0.25)
-FEW = dict(l_max=2, eps=SMALL, t_max=2, f_max=3)
-RMHMC = FEW | dict(tol=1e-12, tol_back=1e-8)
-SPLIT = dict(q0=numbers(3), model=LOGISTIC, eps=SMALL, L=2, n=2, jitter=0.5)
-SLICE = dict(w=0.5, n=2, max_widths=9)
+# module.name: a function or class of algorithms/ and models/
+DEFINED = {f"{module.__name__.rpartition('.')[2]}.{name}": each
+           for folder in ("algorithms", "models") for path in sorted((ROOT / folder).rglob("*.py"))
+           for module in [import_module(papers.module(path))] for name, each in vars(module).items()
+           if getattr(each, "__module__", "") == module.__name__}
+# what an argument is, unless a call says something else; `...` leaves out what has a default
+USUAL = dict(
+    q0=numbers(3), model=NORMAL, n=2, eps=SMALL, L=2, jitter=0.5, warm_up=1, target=0.65, deepest=3,
+    mass="dense", length=0.5, scale=0.5, factor=np.eye(3), thin=1, l_max=2, t_max=2, f_max=3,
+    tol=1e-12, tol_back=1e-8, max_iterations=99, betas=geometric_ladder(3, 0.25), runs=2, repeats=1,
+    kernel=HMC(SMALL, 2), w=0.5, max_widths=9, r=1, s=1, unit="sweep", n_steps=2, sweeps=1, inner=1,
+    eps_theta=SMALL, eps_phi=SMALL, n_theta=1, n_phi=1, L_theta=1, L_phi=1, keep=np.array([0]),
+    f_position=9, f_momentum=9, noise=0.5, ellipses=5, max_sweeps=100, damping=1.0, y=SIGNS,
+    x=numbers(9), index=CASES, beta=0.5, nodes=2, sigma_alpha=5.0, sigma_beta=5.0)
 GP = dict(x0=numbers(4), model=REGRESSION)
-SUBSET = GPSubset.from_model(REGRESSION, CASES)
-
-
-def by_hmc(q0, model):
-    return hmc, dict(q0=q0, model=model, eps=SMALL, L=2, n=2, M=np.eye(q0.size), jitter=0.5)
-
-
-def by_slices(x0, model):
-    return slice_sampling, SLICE | dict(x0=x0, model=model)
-
-
-def by_sshmc(twin, theta0, phi0, model):
-    steps = dict(eps_theta=SMALL, eps_phi=SMALL, L=2, n=2, n_theta=1, n_phi=1, jitter=0.5)
-    return twin.sshmc, steps | dict(theta0=theta0, phi0=phi0, model=model, keep=np.array([0]))
-
-
-# name: (a public function, the arguments it gets; `call` adds a Generator)
-CALLS = {
-    "hmc": by_hmc(numbers(3), NORMAL),
-    "hmc of a mixture": by_hmc(numbers(2), MIXTURE),
-    "hmc of classes": by_hmc(numbers(9), CLASSES),
-    "hmc of GPC": by_hmc(numbers(N), GPC),
-    "hmc of GPR": by_hmc(numbers(4), REGRESSION),
-    "hmc of a block": by_hmc(numbers(3), interface.GivenPhi(FUNNEL, numbers(1))),
-    "nuts": (nuts, dict(q0=numbers(3), model=NORMAL, n=2, warm_up=2,
-                                          mass="dense", target=0.8, deepest=3)),
-    "nuts_dual_averaging": (nuts_dual_averaging, dict(
-        q0=numbers(3), model=NORMAL, n=2, warm_up=1, target=0.65, eps=SMALL, deepest=3)),
-    "hmc_dual_averaging": (hmc_dual_averaging, dict(
-        q0=numbers(3), model=NORMAL, length=0.5, n=2, warm_up=1, target=0.65)),
-    "random_walk": (random_walk,
-                    dict(q0=numbers(3), model=NORMAL, scale=0.5, n=3, thin=1)),
-    "fitted_walk": (fitted_walk,
-                    dict(q0=numbers(3), model=NORMAL, factor=np.eye(3), n=3, thin=1)),
-    "pilot": (pilot, dict(q0=numbers(3), model=NORMAL, n=9, rounds=4, scale=0.1)),
-    "map_estimate": (map_estimate, dict(model=LOGISTIC, q0=numbers(3), tol=1e-9,
-                                        max_iterations=50)),
-    "normal_split_hmc": (split_hmc_fast.normal_split_hmc, SPLIT | dict(fit=FIT)),
-    "data_split_hmc": (split_hmc_fast.data_split_hmc, SPLIT | dict(split=PARTS, M=2)),
-    "split_data": (split_hmc.split_data, dict(model=LOGISTIC, q_hat=numbers(3), fraction=0.5)),
-    "a leapfrog": (generalised_leapfrog.generalised_leapfrog, dict(
-        x=numbers(2), p=numbers(2), model=MIXTURE, l_max=2, eps=SMALL, f_max=9, tol=1e-12)),
-    "generalised_leapfrog": (generalised_leapfrog.rmhmc, RMHMC | dict(x0=numbers(2),
-                                                                      model=MIXTURE)),
-    "soft_abs": (generalised_leapfrog.rmhmc, RMHMC | dict(
-        x0=numbers(4), model=SoftAbs.from_model(FUNNEL, 2.0))),
-    "paquet_rmhmc": (paquet_rmhmc.rmhmc, FEW | dict(x0=numbers(N), model=GPC)),
-    "paquet_rmhmc_fast": (paquet_rmhmc_fast.rmhmc, FEW | dict(x0=numbers(N), model=GPC)),
-    "ais": (ais, dict(model=GPC, betas=BETAS, kernel=HMC(SMALL, 2), runs=2)),
-    "ais_elliptical_slice": (ais_elliptical_slice, dict(model=GPC, betas=BETAS, runs=2,
-                                                        repeats=1)),
-    "elliptical_slice": (elliptical_slice,
-                         dict(x0=numbers(N), model=GPC, n=3, thin=1)),
-    "elliptical_slice of one's own": (elliptical_slice, dict(
-        x0=numbers(3), model=NORMAL, n=3, mean=numbers(3), factor=np.eye(3))),
-    "slice_sampling": by_slices(numbers(4), REGRESSION),
-    "slice_sampling of FITC": by_slices(numbers(4), GPFITC.from_model(REGRESSION, CASES)),
-    "slice_sampling of eigenvalues": by_slices(numbers(4), GPEigen.from_model(REGRESSION, 3)),
-    "slice_sampling of a bound": by_slices(numbers(4),
-                                           GPVariational.from_model(REGRESSION, CASES)),
-    "slice_sampling of spectra": by_slices(numbers(3), GPSpectral.from_model(ISOTROPIC)),
-    "discretizing_chain": (discretizing_chain, SLICE | GP | dict(
-        approximation=GPNystrom.from_model(REGRESSION, CASES), r=1, s=1, unit="sweep")),
-    "tempered_transitions": (tempered_transitions, SLICE | GP | dict(
-        layers=(SUBSET,), unit="sweep")),
-    "delayed_acceptance": (delayed_acceptance, dict(
-        q0=numbers(4), model=REGRESSION, approximation=SUBSET, factor=np.eye(4) / 4, n=3,
-        inner=1)),
-    "dragging": (dragging, dict(
-        q0=numbers(4), model=REGRESSION, slow=np.array([1]), factor=np.eye(1), n=2, n_steps=2,
-        sweeps=1, w=0.5, max_widths=10)),
-    "sshmc": by_sshmc(sshmc, numbers(3), numbers(1), FUNNEL),
-    "sshmc_fast": by_sshmc(sshmc_fast, numbers(3), numbers(1), FUNNEL),
-    "sshmc_fast of volatility": by_sshmc(sshmc_fast, numbers(N), numbers(3), VOLATILITY),
-    "sshmc_fast of GPC": by_sshmc(sshmc_fast, numbers(N), numbers(2), FIELD),
-    "sshmc_fast of groups": by_sshmc(sshmc_fast, numbers(6), numbers(1), GROUPS),
-    "sshmc_fast of counts": by_sshmc(sshmc_fast, numbers(4), numbers(2), COX),
-    "rmhmc_within_gibbs": (rmhmc_within_gibbs, dict(
-        theta0=numbers(6), phi0=numbers(1), model=GROUPS, eps_theta=SMALL, eps_phi=SMALL,
-        L_theta=1, L_phi=1, n=2, jitter=0.5, keep=np.array([1]), f_position=9, f_momentum=9,
-        tol=1e-12, tol_back=1e-8)),
-    "auxiliary_mixture": (auxiliary_mixture, dict(
-        theta0=numbers(N), phi0=numbers(3), model=VOLATILITY, n=2, w=np.ones(3), max_widths=9,
-        keep=np.array([1]))),
-    "polya_gamma_gibbs": (polya_gamma_gibbs, SLICE | dict(
-        theta0=numbers(6), phi0=numbers(1), model=GROUPS, draw=draw, keep=np.array([1]))),
-    "surrogate_slice": (surrogate_slice, dict(
-        theta0=numbers(4), phi0=numbers(2), model=COX, noise=0.5, w=np.ones(2), n=2, ellipses=5,
-        keep=np.array([1]))),
-    "information": (information, dict(theta=numbers(6), model=GROUPS)),
-    "predict": (predict, dict(Z=numbers(3, 2), q=numbers(4), model=REGRESSION)),
-    "squared_exponential": (squared_exponential, dict(X=numbers(3, 2), Z=numbers(4, 2),
-                                                      log_length=0.5, log_amplitude=0.25)),
-    "ep": (ep, dict(K=K, y=SIGNS, tol=1e-8, max_sweeps=100, damping=1.0)),
-    "ep_fast": (ep_fast.ep, dict(K=K, y=SIGNS, tol=1e-8, max_sweeps=100, damping=1.0)),
-    "second_order": (second_order, dict(ep=EP_FOUND, y=SIGNS, order=4)),
-    "geometric_ladder": (geometric_ladder, dict(B=1, beta_min=0.5)),
-    "combine": (combine, dict(log_weights=numbers(9))),
-    "bridge_sampling": (bridge_sampling, dict(at_target=numbers(9), at_proposal=numbers(8),
-                                              tau=1.0, tol=1e-9, max_iterations=99)),
-    **{name: (getattr(ess, name), dict(x=numbers(9))) for name in (
-        "autocovariance", "initial_sequence", "batch_means", "ess", "lineage_ess")},
-    "significant_lags": (ess.significant_lags, dict(x=numbers(9), literal=False)),
-    "combined_chains": (ess.combined_chains, dict(x=numbers(2, 9))),
-    "orthant": (orthant, dict(K=K, nodes=2)),
-    "tilting": (tilting, dict(C=K)),
-    "tilted_run": (tilted_run, dict(A=np.tril(K, -1), mu=numbers(N), points=4)),
-    "from_size": (Funnel.from_size, dict(n=3, mass_phi=2.0)),
-    "from_prior": (GPClassification.from_prior, dict(K=K, y=SIGNS, beta=0.5)),
-    "from_ep": (GPClassification.from_ep, dict(K=K, y=SIGNS, ep=EP_FOUND, beta=0.5)),
-    "GPEigen": (GPEigen.from_model, dict(model=REGRESSION, m=3)),
-    **{kind.__name__: (kind.from_model, dict(model=REGRESSION, index=CASES, jitter=1e-9))
-       for kind in (GPFITC, GPNystrom, GPVariational)},
-    "GPSubset": (GPSubset.from_model, dict(model=REGRESSION, index=CASES)),
-    "GPRegression": (GPRegression.from_data, dict(
-        X=X, y=numbers(N), kind="ard", c=10.0, prior_mean=0.5, prior_sd=numbers(4) + 1.0)),
-    "HierarchicalGPClassification": (HierarchicalGPClassification.from_data, dict(
-        Z=X, y=SIGNS, prior_mean=numbers(2), prior_sd=np.ones(2), nugget=1e-6,
-        mass_phi=np.eye(2))),
-    "HierarchicalLogistic": (HierarchicalLogistic.from_data, dict(
-        X=X, y=SIGNS, group=np.arange(N) // 2, lam=0.5, mass_phi=2.0,
-        curvature="prior")),
-    "LogGaussianCox": (LogGaussianCox.from_counts, dict(
-        counts=np.arange(4.0).reshape(2, 2), mu=0.5, distance="pixel", mass_phi=np.eye(2))),
-    "LogisticRegression": (LogisticRegression.from_data, dict(
-        X=X, y=(SIGNS + 1) / 2, sigma_alpha=5.0, sigma_beta=5.0)),
-    "MultinomialLogistic": (MultinomialLogistic.from_data, dict(
-        X=X, y=np.arange(N) % 2, K=3, sigma_alpha=5.0, sigma_beta=5.0)),
-    "gaussian_mixture": (gaussian_mixture, dict(
-        weights=np.array([0.25, 0.75]), means=numbers(2, 3), covariances=np.tile(
-            np.eye(3), (2, 1, 1)))),
-    "mixture_draw": (mixture_draw, dict(model=MIXTURE, n=3)),
-    "SoftAbs": (SoftAbs.from_model, dict(model=FUNNEL, alpha=2.0)),
-    "StochasticVolatility": (StochasticVolatility.from_data, dict(
-        y=numbers(N), mass_phi=np.eye(3), beta_shape=0.0, beta_rate=0.5)),
+OF_FUNNEL = dict(theta0=numbers(3), phi0=numbers(1), model=FUNNEL)
+OF_GROUPS = dict(theta0=numbers(6), phi0=numbers(1), model=GROUPS)
+# name: the arguments that are not as usual; those of "hmc of GPC" and "hmc" are of one function
+SPECIAL = {
+    "hmc": dict(M=np.eye(3)), "hmc of a mixture": dict(q0=numbers(2), model=MIXTURE, M=np.eye(2)),
+    "hmc of classes": dict(q0=numbers(9), model=CLASSES, M=np.eye(9)),
+    "hmc of GPC": dict(q0=numbers(N), model=GPC, M=np.eye(N)),
+    "hmc of GPR": dict(q0=numbers(4), model=REGRESSION, M=np.eye(4)),
+    "hmc of a block": dict(model=interface.GivenPhi(FUNNEL, numbers(1)), M=np.eye(3)),
+    "nuts": dict(warm_up=2, target=0.8), "nuts_dual_averaging": {}, "hmc_dual_averaging": {},
+    "random_walk": dict(n=3), "fitted_walk": dict(n=3), "pilot": dict(n=9, rounds=4, scale=0.1),
+    "map_estimate": dict(model=LOGISTIC, tol=1e-9),
+    "normal_split_hmc": dict(model=LOGISTIC, fit=FIT),
+    "data_split_hmc": dict(model=LOGISTIC, split=PARTS, M=2),
+    "split_data": dict(model=LOGISTIC, q_hat=numbers(3), fraction=0.5),
+    "a leapfrog": dict(x=numbers(2), p=numbers(2), model=MIXTURE, f_max=9),
+    "generalised_leapfrog": dict(x0=numbers(2), model=MIXTURE),
+    "soft_abs": dict(x0=numbers(4), model=SoftAbs.from_model(FUNNEL, 2.0)),
+    "paquet_rmhmc": dict(x0=numbers(N), model=GPC),
+    "paquet_rmhmc_fast": dict(x0=numbers(N), model=GPC), "ais": dict(model=GPC),
+    "ais_elliptical_slice": dict(model=GPC),
+    "elliptical_slice": dict(x0=numbers(N), model=GPC, n=3, factor=...),
+    "elliptical_slice of one's own": dict(x0=numbers(3), n=3, mean=numbers(3), thin=...),
+    "slice_sampling": GP,
+    "slice_sampling of FITC": GP | dict(model=GPFITC.from_model(REGRESSION, CASES)),
+    "slice_sampling of eigenvalues": GP | dict(model=GPEigen.from_model(REGRESSION, 3)),
+    "slice_sampling of a bound": GP | dict(model=GPVariational.from_model(REGRESSION, CASES)),
+    "slice_sampling of spectra": dict(x0=numbers(3), model=GPSpectral.from_model(ISOTROPIC)),
+    "discretizing_chain": GP | dict(approximation=GPNystrom.from_model(REGRESSION, CASES)),
+    "tempered_transitions": GP | dict(layers=(SUBSET,)),
+    "delayed_acceptance": dict(q0=numbers(4), model=REGRESSION, approximation=SUBSET,
+                               factor=np.eye(4) / 4, n=3),
+    "dragging": dict(q0=numbers(4), model=REGRESSION, slow=np.array([1]), factor=np.eye(1)),
+    "sshmc": OF_FUNNEL, "sshmc_fast": OF_FUNNEL,
+    "sshmc_fast of volatility": dict(theta0=numbers(N), phi0=numbers(3), model=VOLATILITY),
+    "sshmc_fast of GPC": dict(theta0=numbers(N), phi0=numbers(2), model=FIELD),
+    "sshmc_fast of groups": OF_GROUPS,
+    "sshmc_fast of counts": dict(theta0=numbers(4), phi0=numbers(2), model=COX),
+    "rmhmc_within_gibbs": OF_GROUPS,
+    "auxiliary_mixture": dict(theta0=numbers(N), phi0=numbers(3), model=VOLATILITY, w=np.ones(3)),
+    "polya_gamma_gibbs": OF_GROUPS | dict(draw=lambda m, rng: 0.2 + rng.random(m.size)),
+    "surrogate_slice": dict(theta0=numbers(4), phi0=numbers(2), model=COX, w=np.ones(2)),
+    "information": dict(theta=numbers(6), model=GROUPS),
+    "predict": GP | dict(Z=numbers(3, 2), q=numbers(4)),
+    "squared_exponential": dict(X=numbers(3, 2), Z=numbers(4, 2), log_length=0.5,
+                                log_amplitude=0.25), "ep": dict(K=K, tol=1e-8),
+    "ep_fast": dict(K=K, tol=1e-8), "second_order": dict(ep=EP_FOUND, order=4),
+    "geometric_ladder": dict(B=1, beta_min=0.5), "combine": dict(log_weights=numbers(9)),
+    "bridge_sampling": dict(at_target=numbers(9), at_proposal=numbers(8), tau=1.0, tol=1e-9),
+    "autocovariance": {}, "initial_sequence": {}, "batch_means": {}, "ess": {}, "lineage_ess": {},
+    "significant_lags": dict(literal=False), "combined_chains": dict(x=numbers(2, 9)),
+    "orthant": dict(K=K), "tilting": dict(C=K),
+    "tilted_run": dict(A=np.tril(K, -1), mu=numbers(N), points=4),
+    "from_size": dict(n=3, mass_phi=2.0), "from_prior": dict(K=K),
+    "from_ep": dict(K=K, ep=EP_FOUND), "GPEigen": GP | dict(m=3), "GPSubset": GP, "GPFITC": GP,
+    "GPNystrom": GP, "GPVariational": GP,
+    "GPRegression": dict(X=X, y=numbers(N), kind="ard", c=10.0, prior_mean=0.5,
+                         prior_sd=numbers(4) + 1.0),
+    "HierarchicalGPClassification": dict(Z=X, prior_mean=numbers(2), prior_sd=np.ones(2),
+                                         nugget=1e-6, mass_phi=np.eye(2)),
+    "HierarchicalLogistic": dict(X=X, group=np.arange(N) // 2, lam=0.5, mass_phi=2.0,
+                                 curvature="prior"),
+    "LogGaussianCox": dict(counts=np.arange(4.0).reshape(2, 2), mu=0.5, distance="pixel",
+                           mass_phi=np.eye(2)), "LogisticRegression": dict(X=X, y=(SIGNS + 1) / 2),
+    "MultinomialLogistic": dict(X=X, y=np.arange(N) % 2, K=3),
+    "gaussian_mixture": dict(weights=np.array([0.25, 0.75]), means=numbers(2, 3),
+                             covariances=np.tile(np.eye(3), (2, 1, 1))),
+    "mixture_draw": dict(model=MIXTURE, n=3), "SoftAbs": dict(model=FUNNEL, alpha=2.0),
+    "StochasticVolatility": dict(y=numbers(N), mass_phi=np.eye(3), beta_shape=0.0, beta_rate=0.5),
 }
+# name: that of the function in DEFINED, where it is another
+NAMES = {"a leapfrog": "generalised_leapfrog.generalised_leapfrog", "ep": "ep.ep",
+         "ep_fast": "ep_fast.ep", "generalised_leapfrog": "generalised_leapfrog.rmhmc",
+         "soft_abs": "generalised_leapfrog.rmhmc", "paquet_rmhmc": "paquet_rmhmc.rmhmc",
+         "paquet_rmhmc_fast": "paquet_rmhmc_fast.rmhmc", "sshmc": "zhang_sshmc.sshmc",
+         "sshmc_fast": "zhang_sshmc_fast.sshmc", "from_size": "Funnel"}
+
+
+def function_of(name):
+    """Return the public function of a call, or of a class what makes one."""
+    if name in ("from_prior", "from_ep"):
+        return getattr(GPClassification, name)
+    name = name.partition(" of ")[0]
+    place = f".{NAMES.get(name, name)}"
+    found = next(each for key, each in DEFINED.items() if f".{key}".endswith(place))
+    makers = [part for part in dir(found) if part.startswith("from_")]
+    return getattr(found, makers[0]) if isinstance(found, type) else found
+
+
+def complete(function, changes):
+    """Return a function and the arguments that it gets; `call` adds a Generator."""
+    given = USUAL | changes
+    return function, {name: given[name] for name in inspect.signature(function).parameters
+                      if given.get(name, ...) is not ...}
+
+
+CALLS = {name: complete(function_of(name), changes) for name, changes in SPECIAL.items()}
 
 
 def call(name, **change):
@@ -261,28 +203,24 @@ def call(name, **change):
 
 def test_every_compiled_function_that_is_public_is_called_here():
     called = {id(function) for function, _ in CALLS.values()}
-    paths = [path for folder in ("algorithms", "models") for path in (ROOT / folder).rglob("*.py")]
-    for module in map(import_module, map(papers.module, paths)):
-        for name, function in vars(module).items():
-            if hasattr(function, "compiled") and function.__module__ == module.__name__:
-                assert id(function) in called, f"{module.__name__}.{name} needs a row in CALLS"
-                assert function.__name__ == name
-                assert inspect.signature(function) == inspect.signature(function.check)
+    for name, function in DEFINED.items():
+        if hasattr(function, "compiled"):
+            assert id(function) in called, f"{name} needs a row in CALLS"
+            assert function.__name__ == name.partition(".")[2]
+            assert inspect.signature(function) == inspect.signature(function.check)
 
 
 def unaligned(a):
-    memory = np.empty(a.nbytes + 1, np.uint8)
-    found = memory[1:].view(a.dtype).reshape(a.shape)
+    found = np.empty(a.nbytes + 1, np.uint8)[1:].view(a.dtype).reshape(a.shape)
     found[...] = a
     return found
 
 
 FORMS = {"read-only": lambda a: np.broadcast_to(a, a.shape), "Fortran": np.asfortranarray,
-         "strided": lambda a: np.repeat(a, 2, axis=-1)[..., ::2],
+         "strided": lambda a: np.repeat(a, 2, axis=-1)[..., ::2], "unaligned": unaligned,
          "reversed": lambda a: np.ascontiguousarray(a[..., ::-1])[..., ::-1],
          "big-endian": lambda a: a.astype(a.dtype.newbyteorder(">")),
-         "unaligned": unaligned, "objects": lambda a: a.astype(object),
-         "long double": lambda a: a.astype(np.longdouble)}
+         "objects": lambda a: a.astype(object), "long double": lambda a: a.astype(np.longdouble)}
 REFUSED = {"masked": lambda a: np.ma.masked_array(a, np.zeros(a.shape, bool)),
            "complex": lambda a: a.astype(complex), "text": lambda a: a.astype(str),
            "objects": lambda a: np.full(a.shape, None), "a dict": lambda a: {"a": 1},
@@ -318,7 +256,6 @@ def flat(result):
 
 
 def models_of(name):
-    """Return {argument: model} of a call, without those that are of no fixed form."""
     return {argument: each for argument, each in CALLS[name][1].items()
             if argument in ("model", "approximation")}
 
@@ -345,17 +282,14 @@ class Passed(Exception):
 
 @pytest.fixture
 def passed_on(monkeypatch):
-    """Return a function like `called`, of what reaches compiled code if the name is public."""
     def stop(*arguments):
         raise Passed(*arguments)
 
-    for module in [module for name, module in sys.modules.items() if name.startswith("algorithms")]:
-        for function in vars(module).values():
-            while hasattr(getattr(function, "__wrapped__", None), "check"):
-                function = function.__wrapped__  # within what warns
-            if hasattr(function, "check") and hasattr(function, "compiled"):
-                monkeypatch.setattr(function, "compiled", stop)
-    monkeypatch.setattr(information, "compiled", stop)
+    for function in DEFINED.values():
+        while hasattr(getattr(function, "__wrapped__", None), "check"):
+            function = function.__wrapped__  # within what warns
+        if hasattr(function, "check") and hasattr(function, "compiled"):
+            monkeypatch.setattr(function, "compiled", stop)
 
     def found(name, **change):
         try:
@@ -472,14 +406,10 @@ def test_a_default_is_the_one_that_is_told_or_compiled(name):
     assert {*defaults} <= {*compiled, *told}
 
 
-class Other(NamedTuple):
-    name: str = "a"
-
-
 JUNK = ["1", "text", b"1", 1j, 10**400, [10**400], {}, {"a": 1}, set(), object(), ..., [None],
         ["a"], [1.0, [1.0, 2.0]], np.array(["1"]), np.array([1j]), np.array(["2020"], "M8[Y]"),
         np.ma.ones(2), np.timedelta64(3, "s"), np.full((2, 2, 2), np.nan), np.nan, np.inf, -np.inf,
-        np.longdouble("1e400"), Other()]
+        np.longdouble("1e400"), inspect.getfullargspec(rng)]  # a NamedTuple
 
 
 def interval(kind):
@@ -579,8 +509,7 @@ def test_the_ends_of_an_interval_are_taken(name):
     (GPEigen(REGRESSION, N + 1), r"m must be at most the number of cases, 6, not 7"),
     (GPEigen(REGRESSION, 0), r"m must be a whole number of at least 1"),
     (GPSpectral(REGRESSION), r"whole must have one length, .* not 2"),
-    (GPSubset(GPSubset.from_model(REGRESSION, CASES).part, np.arange(2)),
-     r"index must have an entry for each of the 3 cases of model.part, not 2"),
+    (SUBSET._replace(index=np.arange(2)), r"index must have an entry for each of the 3 cases"),
     *((kind.from_model(REGRESSION, CASES)._replace(**change), message)
       for kind in (GPNystrom, GPFITC) for change, message in (
           (dict(index=np.array([0, 2, 6])), "index must hold numbers from 0 to 5, but holds 6"),
@@ -599,11 +528,7 @@ def test_the_ends_of_an_interval_are_taken(name):
     (COX._replace(counts=np.zeros(9), distance=np.zeros((3, 3))), "memory must be that of a 3 x 3"),
     (MIXTURE._replace(weights=np.array([0.25, 0.75 + 1e-9])), r"weights must sum to one, not to 1"),
     (MIXTURE._replace(log_normalisers=np.zeros(2)), r"log_normalisers must be log\|2 pi S\| / 2"),
-    (MIXTURE._replace(precisions=MIXTURE.precisions * [[-1.0, 1.0], [1.0, 1.0]]),
-     r"precisions must be positive definite"),
     (MIXTURE._replace(precisions=-MIXTURE.precisions), r"precisions must be positive definite"),
-    (GPEigen(np.ones(2), 2), r"whole must be of type GPRegression .*, not ndarray"),
-    (SoftAbs(np.ones(2), 1.0), r"model must be a model, .* not ndarray"),
     (GPEigen(NORMAL, 2), r"whole must be of type GPRegression .*, not Gaussian"),
     (GPVariational(REGRESSION), r"nystrom must be of type GPNystrom .*, not GPRegression"),
     (NonCentredGP(FUNNEL), r"model must be of type HierarchicalGPClassification .*, not Funnel"),
@@ -637,7 +562,7 @@ def test_an_approximation_of_other_variables_is_refused(name, approximation):
 
 
 STARTS = "q0", "x0", "theta0"  # and phi0, which goes with theta0
-SIZED = *STARTS, "phi0", "w", "M", "mean", "factor", "q", "q_hat", "theta", "tau", "nu"
+SIZED = *STARTS, "phi0", "p", "w", "M", "mean", "factor", "q", "q_hat", "theta", "tau", "nu"
 
 
 @pytest.mark.parametrize("name", CALLS)
@@ -660,14 +585,8 @@ def test_a_start_where_the_energy_is_not_finite_is_refused(name):
                 call(name, **{start: np.full(CALLS[name][1][start].size, size)})
 
 
-class Crooked(NamedTuple):
-    """A normal density whose gradient is so many times what it should be."""
-
-    slope: float
-
-
-interface.U.implementations[Crooked] = lambda q, model: q @ q / 2
-interface.grad_U.implementations[Crooked] = lambda q, model: model.slope * q
+Crooked = own("Crooked", lambda q, model: q @ q / 2, lambda q, model: model.slope * q,
+              compiled=False, slope=float)
 
 
 @pytest.mark.parametrize("name", [
@@ -690,80 +609,61 @@ def part(cases):
 # (what CALLS has, the arguments that are changed, how what is said of it begins; ... is anything)
 @pytest.mark.parametrize(("name", "change", "message"), [
     ("ess", dict(x=np.arange(4.0)), "x must hold at least 5 draws, not 4: shape (4,), ... (n,)"),
-    ("combined_chains", dict(x=np.zeros((6, 3, 2))),
-     "x must hold at least 5 draws, not 3: shape (6, 3, 2), expected (m, n, d)"),
+    ("combined_chains", dict(x=np.zeros((6, 3, 2))), "x must hold at least 5 draws, not 3"),
     ("initial_sequence", dict(x=np.zeros((2, 9, 2))), "x must have ... (n, d), not (2, 9, 2)"),
     ("bridge_sampling", dict(at_target=[0.0] * 4), "at_target must hold at least 5 ..., not 4"),
     ("bridge_sampling", dict(at_proposal=[1.0]), "at_proposal must hold at least 2 ..., not 1"),
     ("geometric_ladder", dict(B=2, beta_min=1.0), "beta_min must be below 1 for a ladder of B = 2"),
-    *(("ais", dict(betas=betas), f"betas must increase strictly from 0 to 1, ... it starts"
-       f" {betas[:3]} and ends {betas[-3:]}")
+    *(("ais", dict(betas=betas), "betas must increase strictly from 0 to 1, ... it starts")
       for betas in ([0.5, 0.6, 0.7, 1.0], [0.0, 0.5, 0.5, 1.0], [0.0, 0.9])),
     *((name, dict(w=[1.0, -3.0, 2.0, 1.0][:d]), "w must be positive, but the smallest is -3")
       for name, d in (("slice_sampling", 4), ("discretizing_chain", 4), ("tempered_transitions", 4),
                       ("dragging", 4), ("auxiliary_mixture", 3), ("surrogate_slice", 2))),
-    ("slice_sampling", dict(w=[1.0, 5e299, 2.0, 1.0], max_widths=10),
-     "w times max_widths must be at most 1e+300, but is 5 times as long"),
+    ("slice_sampling", dict(w=[1.0, 5e299, 2.0, 1.0], max_widths=10), "w times max_widths"),
     ("discretizing_chain", dict(r=2000, s=1000), "r times s must be at most 1000000, not 2000000"),
     ("discretizing_chain", dict(approximation=FAR), "approximation must ... at x0, ... is inf"),
     ("tempered_transitions", dict(layers=[SUBSET, FAR]), "layers[1] must ... at x0, ... is inf"),
-    ("tempered_transitions", dict(layers=()), "layers must be a tuple of one model or more"),
     ("dragging", dict(slow=[2, 2], factor=np.eye(2)), "slow must be different ..., not [2, 2]"),
     ("dragging", dict(slow=[2, 0, 1, 3], factor=np.eye(4)), "slow must be some ... are 4 of 4"),
     ("dragging", dict(slow=[4]), "slow must hold indices from 0 to 3, not [4]"),
     ("elliptical_slice of one's own", dict(factor=None), "mean must come with a factor"),
-    ("elliptical_slice of one's own", dict(mean=None, factor=None),
-     "factor must be given for a model of type Gaussian, which has no"),
+    ("elliptical_slice of one's own", dict(mean=None, factor=None), "factor must be given"),
     ("ep", dict(K=np.diag([1.0, -2.0]), y=[1, 1]), "K must ... eigenvalue is -2: so it is no"),
-    ("second_order", dict(ep=EP_FOUND._replace(converged=False, sweeps=7)),
-     "ep must have converged, but had not after 7 sweeps"),
+    ("second_order", dict(ep=EP_FOUND._replace(converged=False)), "ep must have converged"),
     ("orthant", dict(K=np.diag([1.0, -2.0])), "K must be positive semi-definite, ... is -2"),
     ("tilted_run", dict(points=6), "points must be a power of 2, ..., not 6"),
-    ("tilted_run", dict(A=np.triu(np.ones((3, 3))), mu=np.zeros(3)),
-     "A must be square and strictly lower triangular, ..., not (3, 3) with 6 other elements"),
+    ("tilted_run", dict(A=np.triu(np.ones((3, 3))), mu=np.zeros(3)), "A must ... lower tri"),
     ("tilted_run", dict(mu=numbers(2)), "mu must have shape (6,), not (2,)"),
-    ("normal_split_hmc", dict(fit=FIT._replace(converged=False)),
-     "fit must be a posterior mode, but ... did not converge: the norm of the gradient is 0.5"),
+    ("normal_split_hmc", dict(fit=FIT._replace(converged=False)), "fit must ... not converge"),
     *(("normal_split_hmc", dict(fit=FIT._replace(hessian=np.diag([3.0, least, 4.0]))),
-       f"fit.hessian must be positive definite, but its smallest eigenvalue is {least:.0f}")
-      for least in (-2.0, 0.0)),
-    ("normal_split_hmc", dict(fit=MAP(np.zeros(2), np.eye(2), 1, True, 0.0)),
-     "fit must be of the model, of 3 parameters, but it is of 2"),
+       "fit.hessian must be positive definite") for least in (-2.0, 0.0)),
+    ("normal_split_hmc", dict(fit=MAP(np.zeros(2), np.eye(2), 1, True, 0.0)), "fit ... is of 2"),
     ("split_data", dict(fraction=0.05), "fraction must ..., but 0.05 of 6 is none"),
     *(("data_split_hmc", dict(split=split), f"split must be made of this model ..., but {why}")
       for split, why in (
            (PARTS._replace(R_1=part(CASES[:2])), "it has 3 + 2 cases, and the model has 6"),
            (PARTS._replace(R_0=part(CASES[:0]), R_1=LOGISTIC), "it has 0 + 6 cases, and the model"),
-           (split_hmc.split_data(CLASSES, numbers(9), 0.5), "its parts are of another: a"
-            " MultinomialLogistic of 9 parameters and a MultinomialLogistic"),
+           (split_hmc.split_data(CLASSES, numbers(9), 0.5), "its parts ... a MultinomialLogistic"),
            (split_hmc.split_data(LogisticRegression.from_data(X[:, :1], SIGNS > 0), numbers(2),
                                  0.5), "its parts ... of 2 parameters and a LogisticRegression"),
            (PARTS._replace(R_1=None), "its parts ... of 3 parameters and a NoneType"),
            (split_hmc.split_data(OTHERS, numbers(3), 0.5), "the gradients of its parts at q0"))),
-    ("hmc", dict(M=np.ones(3)), "M must have shape (3, 3), not (3,)"),
     ("combine", dict(log_weights=[True, False]), "log_weights must be logarithms, not True and"),
-    ("LogisticRegression", dict(y=np.where(SIGNS > 0, "good", "bad")),
-     "y must be ..., not ndarray of <U4: it holds text, such as 'bad'; write ... y == 'bad'"),
-    ("LogisticRegression", dict(X=[[1, "2", "red"], [3, "4", "blue"]] * 3), "X must be ..., not"
-     " list of <U21: column 2 holds text, such as 'red'; write ... X[:, 2] == 'red'"),
+    ("LogisticRegression", dict(y=np.where(SIGNS > 0, "good", "bad")), "y ... y == 'bad'"),
+    ("LogisticRegression", dict(X=[[1, "2", "red"], [3, "4", "blue"]] * 3), "X ... X[:, 2] =="),
     ("LogisticRegression", dict(y=["0", "1"] * 3), "y must be ... text such as '1' to float"),
-    ("LogisticRegression", dict(y=np.array(["2020-01-01"] * 6, "datetime64[D]")),
-     "y must be ..., not ndarray of datetime64[D]: write numbers for dates"),
+    ("LogisticRegression", dict(y=np.array(["2020"] * 6, "M8[Y]")), "y ... numbers for dates"),
     ("LogisticRegression", dict(y=[0, 1, 2, 3, 1, 2]), "y must ... 0 and 1, but holds [2.0, 3.0]"),
-    ("LogisticRegression", dict(X=np.column_stack([X[:, 0], np.full(N, 2.5)])),
-     "X must have no constant column, but column 1 is 2.5 throughout"),
-    ("MultinomialLogistic", dict(y=[0, 1, 2, 3, 0.5, 3], K=3),
-     "y must hold only whole numbers from 0 to 2, but holds [0.5, 3.0]"),
-    ("from_prior", dict(y=(SIGNS > 0) * 1),
-     "y must hold only -1 and +1, but holds [0.0]; write np.where(y == 1, 1, -1)"),
+    ("LogisticRegression", dict(X=X * [1, 0] + 2.5), "X must have no constant ... 1 is 2.5"),
+    ("MultinomialLogistic", dict(y=[0, 1, 2, 3, 0.5, 3], K=3), "y must hold ... holds [0.5, 3.0]"),
+    ("from_prior", dict(y=(SIGNS > 0) * 1), "y must ... write np.where(y == 1, 1, -1)"),
     ("from_ep", dict(K=K + UPPER), "K must be symmetric, but differs from its transpose by 1"),
     ("from_ep", dict(ep=EP_FOUND._replace(converged=False)), "ep has not converged"),
     *(("from_ep", dict(ep=EP_FOUND._replace(**{field: np.ones(5)})),
        f"ep.{field} must have shape (6,), not (5,)") for field in ("tau", "nu")),
     *(("from_ep", dict(ep=EP_FOUND._replace(tau=np.append(np.ones(5), least))),
        f"ep.tau must be >= 0, but its smallest element is {least:.3g}") for least in (-3.0, -2e-8)),
-    ("from_ep", dict(ep=EP_FOUND._replace(nu=np.full(N, -1e308))),
-     "ep.nu's largest size must be ... 1e+100], not"),
+    ("from_ep", dict(ep=EP_FOUND._replace(nu=np.full(N, -1e308))), "ep.nu's largest size must"),
     ("GPEigen", dict(m=7), "m must be at most 6, the number of cases, not 7"),
     ("GPSubset", dict(index=[3, 1, 3, 0, 0]), "index must ... at most once, but repeats [0, 3]"),
     *((name, dict(index=value), f"index {message}")
@@ -771,48 +671,31 @@ def part(cases):
       for value, message in ((np.arange(0), "is empty: at least one case is needed"),
                              ([-1, 3], "must hold indices from 0 to 5, not [-1, 3]"))),
     ("GPRegression", dict(prior_sd=[1.0, -2.0, 3.0, 1.0]), "prior_sd must be > 0 ... in [-2, 3]"),
-    ("GPRegression", dict(kind="iso"), "kind must be 'isotropic' or 'ard', not 'iso'"),
     ("SoftAbs", dict(model=REGRESSION), "model must have hessian ..., but GPRegression has none"),
     ("HierarchicalLogistic", dict(group=np.zeros(5)), "group must have shape (6,), not (5,)"),
-    ("HierarchicalLogistic", dict(group=[0, 0, np.nan, np.inf, 1, 1]),
-     "group must be finite, but 2 of its 6 entries are not"),
+    ("HierarchicalLogistic", dict(group=[0, 0, np.nan, np.inf, 1, 1]), "group must be finite"),
     *(("HierarchicalLogistic", dict(group=[1, strange, 2, 2, 2, 2]),
-       f"group must be an array of numbers or of strings, not list of {kind}")
-      for strange, kind in ((1j, "complex128"), (object(), "object"))),
-    ("HierarchicalLogistic", dict(curvature="none"),
-     "curvature must be one of ('bound', 'prior') or an array, not 'none'"),
-    *(("HierarchicalLogistic", dict(curvature=BEND * np.array([1.0, bend])),
-       f"curvature must be positive semidefinite, but has eigenvalue {-bend / 2:.3g}")
-      for bend in (1.0, 2e-8)),
-    ("HierarchicalLogistic", dict(curvature=np.array([np.eye(2), BEND[0], np.eye(2)])),
-     "curvature must be positive semidefinite, but has eigenvalue -0.5"),
-    ("HierarchicalLogistic", dict(curvature=BEND * np.array([1.0, 1.0, np.nan])[:, None, None]),
-     "curvature must be finite, but 4 of its 12 entries are not"),
-    ("HierarchicalLogistic", dict(curvature=np.tile(UPPER[:2, :2], (3, 1, 1))),
-     "curvature[0] must be symmetric, but differs from its transpose by 1"),
-    ("HierarchicalLogistic", dict(X=X * np.array([1.0, 1e103])),
-     "X at its largest must be a ... in [0, 1e+100], not"),
-    ("HierarchicalGPClassification", dict(Z=np.where(np.eye(N, 1), 1e200, 1.0)),
-     "Z must have squares that can be added up, but they overflow"),
+       "group must be an array of numbers or of strings") for strange in (1j, object())),
+    *(("HierarchicalLogistic", dict(curvature=BEND * bend), "curvature must be positive semidef")
+      for bend in ([1.0, 1.0], [1.0, 2e-8], [[[0.0]], [[1.0]], [[0.0]]])),
+    ("HierarchicalLogistic", dict(curvature=BEND * np.nan), "curvature must be finite"),
+    ("HierarchicalLogistic", dict(curvature=np.tile(UPPER[:2, :2], (3, 1, 1))), "curvature[0]"),
+    ("HierarchicalLogistic", dict(X=X * np.array([1.0, 1e103])), "X at its largest must be"),
+    ("HierarchicalGPClassification", dict(Z=np.where(np.eye(N, 1), 1e200, 1.0)), "Z ... squares"),
     ("HierarchicalGPClassification", dict(prior_sd=(1.0, 0.0)), "prior_sd must ... is [1.0, 0.0]"),
     ("LogGaussianCox", dict(counts=np.zeros((2, 3))), "counts must be square, not of shape (2, 3)"),
     ("LogGaussianCox", dict(counts=[[1.0, -1.0], [0.5, 2.0]]), "counts must ... hold [-1.0, 0.5]"),
-    ("LogGaussianCox", dict(distance="cells"), "distance must be 'unit' or 'pixel', not 'cells'"),
     ("StochasticVolatility", dict(y=np.zeros(4)), "y must not be zero throughout"),
     ("StochasticVolatility", dict(mass_phi=-np.eye(3)), "mass_phi must be positive definite"),
     ("StochasticVolatility", dict(beta_shape=1.0, beta_rate=0.0), "beta_rate must be a finite"),
     ("auxiliary_mixture", dict(model=StochasticVolatility.from_data(np.arange(N))),
      "model must be of a series without zeros, whose logarithms are finite"),
-    ("gaussian_mixture", dict(weights=[1.25, -0.25]), "weights must be ... smallest is -0.25"),
     ("gaussian_mixture", dict(weights=[1.0, 0.0]), "weights must be ... smallest is 0"),
     ("gaussian_mixture", dict(weights=[0.5, 0.25]), "weights must sum to one, not to 0.75"),
-    ("gaussian_mixture", dict(covariances=[np.eye(3), -np.eye(3)]),
-     "covariances[1] must be positive definite"),
+    ("gaussian_mixture", dict(covariances=[np.eye(3), -np.eye(3)]), "covariances[1] must be p"),
     *((name, dict(Z=numbers(4, 3)), "Z must have shape (n, 2), not (4, 3)")
       for name in ("predict", "squared_exponential")),
-    ("a leapfrog", dict(p=numbers(3)), "p must have shape (2,), not (3,)"),
-    ("nuts_dual_averaging", dict(warm_up=3), "warm_up must be at most n = 2, not 3"),
-    ("nuts", dict(mass="unit"), "mass must be 'diagonal', 'fisher' or 'dense', not 'unit'")])
+    ("nuts_dual_averaging", dict(warm_up=3), "warm_up must be at most n = 2, not 3")])
 def test_messages_say_what_was_wanted_and_what_was_found(name, change, message):
     with pytest.raises(ValueError, match="^" + re.escape(message).replace(r"\ \.\.\.", ".*")):
         call(name, **change)
@@ -833,11 +716,16 @@ def test_labels_of_any_length_are_told_apart():
     np.testing.assert_array_equal(call("HierarchicalLogistic", group=labels).starts, [0, 2, 4, 6])
 
 
-def test_masses_that_are_left_out():
-    for model, mass in ((FUNNEL, 3 + 1 / 9), (GROUPS, 6 / 2), (COX, 1.0), (VOLATILITY, 1.0),
-                        (FIELD, 1.0)):
-        np.testing.assert_allclose(model.L_phi @ model.L_phi.T, mass * np.eye(len(model.L_phi)),
-                                   rtol=1e-15)
+@pytest.mark.parametrize("name", [name for name in CALLS if "mass_phi" in CALLS[name][1]])
+def test_the_mass_of_phi_is_the_one_that_is_given_or_the_default(name):
+    n, h = interface.sizes(call(name))
+    default = {"from_size": n + 1 / 9, "HierarchicalLogistic": n / 2}.get(name, 1.0)
+    dense = np.diag(np.arange(1.0, h + 1)) + 0.1
+    for given, mass in ((None, default * np.eye(h)), (2.5, 2.5 * np.eye(h)), (dense, dense)):
+        model = call(name, mass_phi=given)
+        Theta = interface.precompute_theta(np.ones(n), model)
+        root = np.array([interface.momentum_phi(e, Theta, model) for e in np.eye(h)])
+        np.testing.assert_allclose(root.T @ root, mass, rtol=1e-14)
 
 
 def test_a_chain_that_does_not_fit_into_memory_is_refused_by_name():
@@ -846,11 +734,10 @@ def test_a_chain_that_does_not_fit_into_memory_is_refused_by_name():
     resource.setrlimit(resource.RLIMIT_AS, (2**35, limits[1]))  # 34 GB
     n = 2**31 - 1
     try:
-        for call in (lambda: hmc(numbers(3), NORMAL, SMALL, 2, n=n, rng=rng()),
-                     lambda: random_walk(numbers(3), NORMAL, 0.5, n, rng())):
+        for name in ("hmc", "random_walk"):
             with pytest.raises(ValueError, match=r"^n must be such that the result fits into"
                                                  r" memory, not 2147483647: .* 51\.5 GB"):
-                call()
+                call(name, n=n)
     finally:
         resource.setrlimit(resource.RLIMIT_AS, limits)
     with pytest.raises(ValueError, match=r"runs must be such .* at least 17\.2 GB; run pieces"):
@@ -872,8 +759,8 @@ def test_draws_of_another_kind_are_refused_at_first_and_later(least, wrong):
     said = {1: "draw must be a function of .* positive, finite numbers as m has",
             3: "what draw returns must"}[least]
     with pytest.raises(ValueError, match=f"^{said}"):
-        polya_gamma_gibbs(numbers(6), numbers(1), GROUPS,
-                          lambda m, rng: wrong(m) if m.size >= least else np.ones(m.size), 2, rng())
+        call("polya_gamma_gibbs",
+             draw=lambda m, rng: wrong(m) if m.size >= least else np.ones(m.size))
 
 
 @pytest.mark.parametrize("field", ["mu", "Sigma", "tau", "nu"])

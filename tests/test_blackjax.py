@@ -1,7 +1,6 @@
 """The times of RMHMC and HMC beside those of blackjax: ours, theirs and the ratio.
 
-Needs the extra `compare`:  pip install -e ".[compare]".  The benchmarks
-alone:  python -m pytest tests/test_blackjax.py -m benchmark -s
+The benchmarks alone:  python -m pytest tests/test_blackjax.py -m benchmark -s
 
 RMHMC has the same metric, step size and number of steps in both.  blackjax integrates by the
 implicit midpoint rule, with the gradient of its Hamiltonian by automatic differentiation.
@@ -51,7 +50,6 @@ def one_core():
 
 
 def their_rmhmc(model, eps, l_max):
-    """blackjax.rmhmc for the posterior of GP classification, with minus its Hessian as metric."""
     y, K_inv = jax.numpy.asarray(model.y), jax.numpy.linalg.inv(model.K)
     norm = jax.scipy.stats.norm
 
@@ -67,7 +65,6 @@ def their_rmhmc(model, eps, l_max):
 
 
 def their_hmc(model, eps, L):
-    """blackjax.hmc for logistic regression, with unit masses."""
     X, y, precision = (jax.numpy.asarray(a) for a in (model.X, model.y, model.precision))
 
     def log_density(q):
@@ -84,12 +81,8 @@ def their_chain(sampler, n):
         state, _ = sampler.step(key, state)
         return state, state.position
 
-    @jax.jit
-    def run(start, keys):
-        return jax.lax.scan(transition, sampler.init(start), keys)[1]
-
-    return lambda start, seed: np.asarray(
-        run(start, jax.random.split(jax.random.key(seed), n)))
+    run = jax.jit(lambda start, keys: jax.lax.scan(transition, sampler.init(start), keys)[1])
+    return lambda start, seed: np.asarray(run(start, jax.random.split(jax.random.key(seed), n)))
 
 
 @pytest.mark.benchmark
@@ -99,12 +92,9 @@ def test_rmhmc_against_blackjax(one_core):
     model, eps, l_max, rng = GPClassification.from_prior(K, cases.y), 0.1, 10, default_rng(1)
     x = rmhmc(np.zeros(cases.y.size), model, l_max, eps, 5, rng).samples[-1]
     theirs = their_chain(their_rmhmc(model, eps, l_max), 1)
-
-    def ours():
-        return rmhmc(x, model, l_max, eps, 1, rng)
-
-    show(f"RMHMC transition, fast twin, N = {x.size}", seconds(ours),
-         seconds(lambda: theirs(x, 1), 3), "blackjax.rmhmc")
+    show(f"RMHMC transition, fast twin, N = {x.size}", seconds(
+        lambda: rmhmc(x, model, l_max, eps, 1, rng)), seconds(lambda: theirs(x, 1), 3),
+        "blackjax.rmhmc")
 
 
 @pytest.mark.benchmark
@@ -113,9 +103,6 @@ def test_hmc_against_blackjax(one_core):
     model, eps, L, n = LogisticRegression.from_data(cases.X, cases.y), 0.015, 20, 20
     q, rng = map_estimate(model).q, default_rng(1)
     theirs = their_chain(their_hmc(model, eps, L), n)
-
-    def ours():
-        return hmc(q, model, eps, L, n, rng)
-
-    show(f"HMC transition, logistic regression, n = {cases.y.size}", seconds(ours) / n,
-         seconds(lambda: theirs(q, 1), 3) / n, "blackjax.hmc")
+    show(f"HMC transition, logistic regression, n = {cases.y.size}", seconds(
+        lambda: hmc(q, model, eps, L, n, rng)) / n, seconds(lambda: theirs(q, 1), 3) / n,
+        "blackjax.hmc")

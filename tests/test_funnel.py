@@ -7,7 +7,7 @@ from scipy.stats import norm
 from departing import departs
 from models import interface
 from models.funnel import Funnel
-from models.interface import GivenPhi, U, momentum_phi, precompute_phi
+from models.interface import GivenPhi, U, precompute_phi
 
 MODEL = Funnel.from_size(4)
 Q = np.array([0.3, -1.2, 0.7, 0.1, 0.8])
@@ -27,13 +27,6 @@ def test_U_is_minus_the_log_density():
 
     assert U(Q, MODEL) - U(OTHER, MODEL) == pytest.approx(
         log_density(OTHER) - log_density(Q), rel=1e-13)
-
-
-def test_the_mass_of_v_is_the_one_that_is_given():
-    for mass, expected in ((None, 4 + 1 / 9), (2.5, 2.5), ([[3.0]], 3.0)):
-        Theta, model = interface.precompute_theta(Q[:4], MODEL), Funnel.from_size(4, mass)
-        momentum = momentum_phi(np.ones(1), Theta, model)
-        assert momentum[0] ** 2 == pytest.approx(expected, rel=1e-15)
 
 
 @departs(lambda Phi, r: interface.velocity_theta(r, Phi, MODEL), lambda Phi, r: Phi.precision * r)

@@ -2,17 +2,15 @@
 
 import numpy as np
 import pytest
-from scipy.stats import multivariate_normal
 
 from departing import departs
 from models.gp_eigen import GPEigen
 from models.gp_regression import GPRegression
 from models.interface import U, U_prior
-from test_gp_regression import DENSE, data, dense, problem
+from test_gp_regression import DENSE, data, dense, log_normal, problem
 
 
 def decomposed(q, n):
-    """Return the eigenvalues of K, ascending, and its eigenvectors."""
     X = data(n)[0]
     return np.linalg.eigh(dense(X, X, q))
 
@@ -23,16 +21,14 @@ def test_it_is_the_dense_formula(m, kind):
     whole, q = problem(30, kind)
     model, (s, Q) = GPEigen.from_model(whole, m), decomposed(q, 30)
     C = (Q[:, -m:] * s[-m:]) @ Q[:, -m:].T + 0.25 * np.eye(30)
-    expected = multivariate_normal.logpdf(whole.y, np.zeros(30), C)
-    assert U_prior(q, model) - U(q, model) == pytest.approx(expected, rel=DENSE)
+    assert U_prior(q, model) - U(q, model) == pytest.approx(log_normal(whole.y, C), rel=DENSE)
 
 
 def test_eigenvalues_of_rounding_below_zero_do_no_harm():
     # 40 smooth functions at sigma = 1e-7, whose square is 1e-16 of the largest eigenvalue
     X = np.linspace(0, 1, 40)[:, None]
     whole = GPRegression.from_data(X, np.sin(X[:, 0]), "isotropic", 1.0)
-    q = np.array([np.log(1e-7), 0.0, 1.0])
-    assert np.isfinite(U(q, GPEigen.from_model(whole, 40)))
+    assert np.isfinite(U(np.array([np.log(1e-7), 0.0, 1.0]), GPEigen.from_model(whole, 40)))
 
 
 @departs(np.transpose, lambda B: B)

@@ -1,14 +1,16 @@
-"""The kernel of models/gp_kernel.py against the formula, and one length at a time."""
+"""models/covariance.py and gp_kernel.py: the formulas, far away, and one length at a time."""
 
 import numpy as np
 import pytest
 
+from models.covariance import squared_exponential
 from models.gp_kernel import empty_kernel, empty_row, fill, set_lengths, set_one_length, write_exp
 
 N, M, P = 37, 11, 3  # 37 is no multiple of any vector's length
 GROUPS = {"isotropic": np.zeros(P, np.int64), "ard": np.arange(P), "mixed": np.array([0, 1, 0])}
 EXACT = {"rtol": 0, "atol": 1e-14}  # exponents up to 20 with a few roundings of 2e-16 each
 LENGTHS = np.log([0.5, 0.7, 1.1])
+X, Z = np.random.default_rng(1).standard_normal((5, 3)), np.random.default_rng(2).random((4, 3))
 
 
 def cases(n, seed=1):
@@ -88,5 +90,20 @@ def test_lengths_beyond_all_bounds(length, off_diagonal):
     below = np.tril_indices(4, -1)
     for each in (E, kernel.E):
         np.testing.assert_array_equal(each[below], np.full(6, off_diagonal))
-    if not np.isnan(length):
-        assert (np.diag(E) == 1).all() and (np.diag(kernel.E) == 1).all()
+    assert np.isnan(length) or ((np.diag(E) == 1).all() and (np.diag(kernel.E) == 1).all())
+
+
+def test_the_covariance_is_the_formula_of_section_5_and_symmetric():
+    K = squared_exponential(Z, X, 0.4, 0.7)
+    distance = ((Z[:, None] - X[None]) ** 2).sum(-1)
+    np.testing.assert_allclose(K, np.exp(1.4) * np.exp(-distance / (2 * np.exp(0.8))), rtol=1e-14)
+    K = squared_exponential(X, X, -0.3, 5.1)
+    np.testing.assert_array_equal(K, K.T)
+    np.testing.assert_array_equal(np.diag(K), np.exp(10.2))
+
+
+def test_the_covariance_does_not_cancel_far_from_the_origin():
+    shifted = squared_exponential(Z + 1e6, X + 1e6, 0.4, 0.7)
+    # coordinates near 1e6 are rounded to 6e-11, so a distance d < 4.2 changes by up to 2e-10, and
+    # the exponent d^2 / (2 e^0.8) by up to 4e-10
+    np.testing.assert_allclose(shifted, squared_exponential(Z, X, 0.4, 0.7), rtol=4e-10)

@@ -13,8 +13,6 @@ from models.jit import njit
 
 
 class Slope(NamedTuple):
-    """A model of a user's own, in a file of its own."""
-
     b: np.ndarray
 
 
@@ -24,8 +22,12 @@ grad_U.register(Slope)(lambda q, model: model.b)
 
 @njit
 def twice(q, model):
-    """Call a generic function from compiled code."""
     return 2 * U(q, model)
+
+
+@njit
+def both(q, model):
+    return U_and_grad_U(q, model)
 
 
 Q = np.array([1.0, 2.0])
@@ -37,12 +39,6 @@ def test_the_type_of_the_model_decides():
     assert twice(Q, slope) == twice.py_func(Q, slope) == 22.0
     assert twice(Q, gaussian) == twice.py_func(Q, gaussian) == 5.0
     np.testing.assert_array_equal(grad_U(Q, slope), slope.b)
-
-
-@njit
-def both(q, model):
-    """Call a generic function that has a default from compiled code."""
-    return U_and_grad_U(q, model)
 
 
 def test_what_a_model_does_not_have_together_comes_one_after_the_other():
@@ -65,20 +61,14 @@ def test_a_type_without_implementation_is_a_clear_error_compiled_or_not():
     with pytest.raises(ValueError, match=r"^U.register must be given the class .* not Other\("):
         U.register(Other(2))
 
-    @U.register(Other)
-    def other_U(q, model):
-        return 4.0
-
+    U.register(Other)(lambda q, model: 4.0)
     assert U(Q, Other(Q)) == 4.0 and twice(Q, Other(Q)) == 8.0
 
 
-class Again(NamedTuple):
-    """A model whose functions are registered more than once."""
-
-    b: np.ndarray
-
-
 def test_another_implementation_takes_effect_at_the_next_call():
+    class Again(NamedTuple):
+        b: np.ndarray
+
     for value in (1.0, 5.0, 1.0):
 
         @U.register(Again)
@@ -101,18 +91,12 @@ def test_an_implementation_that_does_not_compile_can_be_mended():
     class Mended(NamedTuple):
         b: np.ndarray
 
-    @U.register(Mended)
-    def broken_U(q, model):
-        return model.c
-
+    U.register(Mended)(lambda q, model: model.c)
     for _ in range(2):  # Numba remembers it
         with pytest.raises(numba.TypingError, match="Unknown attribute 'c'"):
             twice(Q, Mended(Q))
 
-    @U.register(Mended)
-    def mended_U(q, model):
-        return model.b[0]
-
+    U.register(Mended)(lambda q, model: model.b[0])
     assert twice(Q, Mended(Q)) == 2.0
 
 
@@ -120,10 +104,7 @@ def same_name(value):
     class Model(NamedTuple):
         b: np.ndarray
 
-    @U.register(Model)
-    def model_U(q, model):
-        return value + model.b[0]
-
+    U.register(Model)(lambda q, model: value + model.b[0])
     return Model
 
 

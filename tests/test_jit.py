@@ -1,7 +1,4 @@
-"""models/jit.py: checks in front of compiled code, and what both kinds of code can call.
-
-Generic functions are tested in test_interface.py, the cache in test_cache.py.
-"""
+"""models/jit.py: checks in front of compiled code, and what both kinds of code can call."""
 
 import subprocess
 import sys

@@ -44,8 +44,7 @@ def test_what_has_no_factor_is_not_ok_and_nan(n, i, j, bad):
 
 @pytest.mark.parametrize("n", SIZES)
 def test_solves(n):
-    rng = np.random.default_rng(1)
-    L = np.linalg.cholesky(positive_definite(n))
+    rng, L = np.random.default_rng(1), np.linalg.cholesky(positive_definite(n))
     b, B, C = rng.standard_normal(n), rng.standard_normal((n, 7)), rng.standard_normal((7, n))
     given = b.copy()
     np.testing.assert_allclose(L @ linalg.solve_lower(L, b), b, rtol=0, atol=1e-12)
@@ -105,15 +104,11 @@ def test_posterior_factor_does_not_cancel():
     # K of size 1e12 and a posterior of size 1e-2: K - V'V keeps 16 - 14 digits, ours all
     n = 20
     X = np.linspace(0, 1, n)
-    K = 1e12 * (np.exp(-np.abs(X[:, None] - X)) + np.eye(n))
-    w = np.full(n, 100.0)
+    K, w = 1e12 * (np.exp(-np.abs(X[:, None] - X)) + np.eye(n)), np.full(n, 100.0)
     L, ok = linalg.posterior_factor(np.linalg.cholesky(K), w)
     assert ok
     # (K^-1 + W)^-1 = W^-1 - W^-1 K^-1 W^-1 + ..., and K^-1 is 1e-12
     np.testing.assert_allclose(L @ L.T, np.diag(1 / w), rtol=1e-10, atol=1e-14)
-    V = linalg.solve_lower_matrix(linalg.cholesky(linalg.identity_plus_scaled(K, np.sqrt(w)))[0],
-                                  linalg.rows_times(K, np.sqrt(w)))
-    assert np.abs(K - V.T @ V - np.diag(1 / w)).max() > 1e-6
 
 
 @pytest.mark.parametrize("n", SIZES)

@@ -1,7 +1,4 @@
-"""models/linking.py: long functions are compiled once, short ones in each that calls them.
-
-What is loaded from a cache and linked is tested in test_cache.py.
-"""
+"""models/linking.py: long functions are compiled once, short ones in each that calls them."""
 
 import numba
 import numpy as np
@@ -47,14 +44,12 @@ def compiled():
 
 
 def library(function):
-    """Return the library of the one signature of a function."""
     (result,) = function.overloads.values()
     return result.library
 
 
 def test_a_long_function_is_linked_and_a_short_one_copied():
-    at_2 = long.py_func(2.0, 3) + 3.0
-    assert caller(2.0) == pytest.approx(at_2, rel=1e-12)
+    assert caller(2.0) == pytest.approx(long.py_func(2.0, 3) + 3.0, rel=1e-12)
     assert outer(2.0) == 2.0 * caller(2.0)
     inner, small, whole = map(library, (long, short, caller))
     assert isinstance(whole, Library)
@@ -72,8 +67,7 @@ def test_what_is_linked_comes_after_what_it_calls_itself():
 
 def test_a_library_that_is_loaded_twice_is_there_once():
     inner = library(long)
-    state = inner.serialize_using_object_code()
-    assert Library._unserialize(inner.codegen, state) is inner
+    assert Library._unserialize(inner.codegen, inner.serialize_using_object_code()) is inner
 
 
 def test_options_are_equal_whether_they_were_given_or_left_out():

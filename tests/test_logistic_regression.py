@@ -1,13 +1,12 @@
-"""models/logistic_regression.py: the paper's formulas, their derivatives, and far tails."""
+"""Logistic models of two and of more classes: formulas, far tails, and the one as the other."""
 
 import mpmath
 import numpy as np
 import pytest
-from scipy.special import expit, xlogy
+from scipy.special import expit, log_softmax, xlogy
 
-from models import interface
 from models import logistic_regression as logistic
-from models.interface import U, case_entropy, grad_U, log_likelihood, select_cases
+from models.interface import U, case_entropy, grad_U, hessian, log_likelihood, select_cases
 from models.logistic_regression import BLOCK, LogisticRegression, exp_of_minus_abs
 from models.multinomial_logistic import MultinomialLogistic
 
@@ -52,30 +51,25 @@ def test_the_exponential_is_right_to_the_last_bit_but_one(run):
 def test_large_linear_predictors_neither_overflow_nor_lose_digits():
     # eta to 1e5; exp(eta) overflows beyond 709
     X, y, model = problem(200, scale=1e4)
-    eta = THETA[0] + X @ THETA[1:]
-    assert np.abs(eta).max() > 1e4
     s = 2 * y - 1
-    wrong = THETA.copy()
-    wrong[1:] *= -1.0
-    for theta in (THETA, wrong):
+    for theta in (THETA, THETA * [1, -1, -1, -1]):  # the second is wrong of most cases
         eta = theta[0] + X @ theta[1:]
+        assert np.abs(eta).max() > 1e4
         prior = model.precision @ theta**2 / 2
         np.testing.assert_allclose(U(theta, model), prior + np.logaddexp(0, -s * eta).sum(),
                                    rtol=1e-13)
         expected = model.precision * theta - model.X.T @ (s * expit(-s * eta))
         # sums of 200 terms of up to 4e4
         np.testing.assert_allclose(grad_U(theta, model), expected, rtol=0, atol=1e-8)
-        assert np.isfinite(interface.hessian(theta, model)).all()
+        assert np.isfinite(hessian(theta, model)).all()
     assert (case_entropy(1e5 * THETA, model) >= 0).all()
 
 
 @pytest.mark.parametrize("label", [0.0, 1.0])
 def test_the_gradient_keeps_its_digits_where_1_minus_p_is_tiny(label):
     # one case with eta = -+ 50 and a flat prior: a residual of e^-50, which p - y would lose
-    model = LogisticRegression(np.array([[1.0]]), np.array([label]), np.zeros(1))
-    eta = 50.0 if label else -50.0
-    g = grad_U(np.array([eta]), model)
-    np.testing.assert_allclose(g, [np.exp(-50.0) * (-1 if label else 1)], rtol=1e-14)
+    model, sign = LogisticRegression(np.ones((1, 1)), np.array([label]), np.zeros(1)), 2 * label - 1
+    assert grad_U(np.array([50.0 * sign]), model) == pytest.approx(-sign * np.exp(-50.0), rel=1e-14)
 
 
 @pytest.mark.parametrize("classes", [2, 3])
@@ -94,13 +88,42 @@ def test_parts_add_up_and_each_has_its_share_of_the_prior(classes):
     empty = select_cases(model, cases[:0], 0.0)
     assert U(theta, empty) == 0.0
     np.testing.assert_array_equal(grad_U(theta, empty), np.zeros(theta.size))
-    half = select_cases(model, cases, 0.5)
-    np.testing.assert_array_equal(half.precision, model.precision / 2)
+    np.testing.assert_array_equal(select_cases(model, cases, 0.5).precision, model.precision / 2)
 
 
 def test_log_likelihood_of_a_chain_comes_from_its_energies():
-    model = problem(100)[2]
-    samples = np.random.default_rng(2).standard_normal((5, P + 1))
+    model, samples = problem(100)[2], np.random.default_rng(2).standard_normal((5, P + 1))
     energies = np.array([U(q, model) for q in samples])
     np.testing.assert_allclose(logistic.chain_log_likelihood(samples, energies, model),
                                [log_likelihood(q, model) for q in samples], rtol=1e-13)
+
+
+@sizes
+def test_U_of_classes_is_minus_the_log_density(n):
+    rng = np.random.default_rng(n)
+    X, y, Theta = rng.standard_normal((n, P)), rng.integers(0, 3, n), np.outer(THETA, [1, -2, 0.3])
+    model, theta = MultinomialLogistic.from_data(X, y, 3, SIGMA_ALPHA, SIGMA_BETA), Theta.ravel()
+    log_p = log_softmax(Theta[0] + X @ Theta[1:], axis=1)[np.arange(n), y].sum()
+    assert log_likelihood(theta, model) == pytest.approx(log_p, rel=1e-13)
+    prior = (Theta[0] ** 2).sum() / (2 * 2.0**2) + (Theta[1:] ** 2).sum() / (2 * 0.7**2)
+    assert U(theta, model) == pytest.approx(prior - log_p, rel=1e-13)
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e4])
+def test_two_classes_are_the_binary_model(scale):
+    # only the difference of the two vectors of coefficients matters, of prior variance 2 sigma^2
+    rng = np.random.default_rng(1)
+    X, y = scale * rng.standard_normal((50, P)), rng.integers(0, 2, 50)
+    binary = LogisticRegression.from_data(X, y, 3.0 * 2**0.5, 2**0.5)
+    model, delta = MultinomialLogistic.from_data(X, y, 2, 3.0, 1.0), rng.standard_normal(P + 1)
+    theta = np.column_stack([-delta / 2, delta / 2]).ravel()
+    assert U(theta, model) == pytest.approx(U(delta, binary), rel=1e-13)
+    assert log_likelihood(theta, model) == pytest.approx(log_likelihood(delta, binary), rel=1e-13)
+    # dU/d delta = (dU/d theta_1 - dU/d theta_0) / 2; terms of up to 1e4
+    g = grad_U(theta, model).reshape(P + 1, 2)
+    np.testing.assert_allclose((g[:, 1] - g[:, 0]) / 2, grad_U(delta, binary),
+                               rtol=0, atol=1e-11 * scale)
+    assert np.isfinite(hessian(theta, model)).all()
+    if scale == 1.0:  # at 1e4 softmax keeps the absolute, not the relative error of 1 - P
+        np.testing.assert_allclose(case_entropy(theta, model), case_entropy(delta, binary),
+                                   rtol=1e-10)

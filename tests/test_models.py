@@ -1,8 +1,4 @@
-"""What every model has to hold, each property written once: derivatives, blocks, masses, refusals.
-
-What the densities, masses and metrics are is tested in the file of each model; those of a Gaussian
-and of non-centred coordinates, here.
-"""
+"""What every model has to hold, and the densities of a Gaussian and of non-centred coordinates."""
 
 from types import SimpleNamespace
 
@@ -17,7 +13,7 @@ import test_stochastic_volatility
 from algorithms.zhang_sshmc import H1, H2
 from conftest import python
 from differences import differences
-from models import interface, logistic_regression, multinomial_logistic, validate
+from models import interface, multinomial_logistic, validate
 from models.covariance import squared_exponential
 from models.funnel import Funnel
 from models.gaussian import Gaussian
@@ -31,7 +27,7 @@ from models.gp_variational import GPVariational
 from models.hierarchical_gp_classification import HierarchicalGPClassification
 from models.hierarchical_logistic import GroupGivenV, HierarchicalLogistic
 from models.interface import U, grad_U, metric, metric_gradient
-from models.logistic_regression import LogisticRegression
+from models.logistic_regression import BLOCK, LogisticRegression
 from models.mixture import gaussian_mixture
 from models.multinomial_logistic import MultinomialLogistic
 from models.non_centred import NonCentred, theta_of
@@ -42,9 +38,7 @@ from models.stochastic_volatility import CHUNK
 # of order 4: 1e-12 / 30 times fifth derivatives, that reach 1e5 and go with the values; rounding of
 # values up to 1e4 over 1e-3
 CLOSE = {"rtol": 1e-7, "atol": 1e-7}
-BLOCK = logistic_regression.BLOCK  # of cases; multinomial_logistic.BLOCK is the same
-BLOCKS = [2, BLOCK - 1, BLOCK, BLOCK + 1, 3 * BLOCK + 5]
-assert multinomial_logistic.BLOCK == BLOCK
+assert multinomial_logistic.BLOCK == BLOCK  # of cases
 
 
 def normal(*shape, seed=1):
@@ -57,7 +51,6 @@ EP = SimpleNamespace(tau=np.abs(normal(9)), nu=normal(9), converged=True)
 
 
 def flat():
-    """Yield the name, the model and a state of models that are no hierarchical ones."""
     yield "Gaussian", Gaussian(normal(2), np.array([[2.0, 0.6], [0.6, 1.0]])), normal(2, seed=3)
     for k, d in ((1, 1), (2, 2), (4, 3)):
         A = normal(k, d, d)
@@ -69,7 +62,7 @@ def flat():
             x = scale * normal(9, seed=5)
             yield f"prior, {beta}, {scale}", GPClassification.from_prior(K, SIGNS, beta), x
             yield f"EP, {beta}, {scale}", GPClassification.from_ep(K, SIGNS, EP, beta), x
-    for n in BLOCKS:
+    for n in (2, BLOCK - 1, BLOCK, BLOCK + 1, 3 * BLOCK + 5):
         y = (normal(n, seed=6) > 0).astype(float)
         yield f"logistic of {n}", LogisticRegression.from_data(normal(n, 3), y, 2, 0.7), normal(4)
         y = np.random.default_rng(n).integers(0, 3, n)
@@ -77,8 +70,8 @@ def flat():
                normal(9))
     for n, kind, p in ((1, "isotropic", 1), (7, "ard", 3), (70, "isotropic", 3), (70, "ard", 3)):
         yield f"GP of {n}, {p}, {kind}", *test_gp_regression.problem(n, kind, p)
-    yield "GP subset", GPSubset.from_model(test_gp_regression.problem(20, "ard")[0],
-                                           [11, 3, 0]), test_gp_regression.problem(20, "ard")[1]
+    whole, q = test_gp_regression.problem(20, "ard")
+    yield "GP subset", GPSubset.from_model(whole, [11, 3, 0]), q
     groups, theta = test_hierarchical_logistic.MODEL, test_hierarchical_logistic.THETA
     for i in range(4):
         yield f"group {i}", GroupGivenV(groups, i, 0.7), theta[3 * i : 3 * i + 3]
@@ -86,7 +79,6 @@ def flat():
 
 
 def hierarchical():
-    """Yield the name, the model, theta and phi of hierarchical models."""
     yield "funnel", Funnel.from_size(4), normal(4), np.array([0.8])
     yield "funnel, origin", Funnel.from_size(4, 2.5), np.zeros(4), np.array([-np.log(9)])
     for place, phi in test_stochastic_volatility.PLACES.items():
@@ -146,9 +138,8 @@ def test_derivatives_are_those_of_differences(name):
         energy, together = interface.U_and_grad_U(q, model)
         assert energy == U(q, model)
         np.testing.assert_array_equal(together, g)
-    for function, derivative in ((grad_U, interface.hessian),
-                                 (interface.hessian, interface.hessian_gradient),
-                                 (metric, metric_gradient)):
+    for function, derivative in ((grad_U, interface.hessian), (metric, metric_gradient),
+                                 (interface.hessian, interface.hessian_gradient)):
         if type(model) in derivative.implementations:
             ours = derivative(q, model)
             np.testing.assert_allclose(ours, differences(lambda q, f=function: f(q, model), q),
@@ -228,21 +219,19 @@ def test_the_blocks_are_parts_of_U_and_have_their_gradients(name):
     parts = [interface.grad_U_theta(theta, Phi, model), interface.grad_U_phi(Phi, Theta, model)]
     np.testing.assert_allclose(np.concatenate(parts), grad_U(q, model), rtol=1e-10, atol=1e-10)
     r_theta, r_phi = normal(n, seed=8), normal(h, seed=9)
-    for block, at, found in (
-            (H1(model, Phi, r_phi), theta, grad_U(theta, H1(model, Phi, r_phi))),
-            (H2(model, Theta, r_theta), phi, interface.grad_U2(Phi, Theta, r_theta, model))):
+    first, second = H1(model, Phi, r_phi), H2(model, Theta, r_theta)
+    for block, at, found in ((first, theta, grad_U(theta, first)), (
+            second, phi, interface.grad_U2(Phi, Theta, r_theta, model))):
         np.testing.assert_allclose(found, differences(lambda z, b=block: U(z, b), at), **CLOSE)
-    at_other = interface.precompute_phi(other, model)
-    change = [U(each, H2(model, Theta, r_theta)) - interface.U_phi(at, Theta, model)
+    change = [U(each, second) - interface.U_phi(at, Theta, model)
               - r_theta @ interface.velocity_theta(r_theta, at, model) / 2
-              - interface.log_det_theta(at, model) / 2 for each, at in (
-                  (phi, Phi), (other, at_other))]
+              - interface.log_det_theta(at, model) / 2
+              for each in (phi, other) for at in [interface.precompute_phi(each, model)]]
     assert change[0] == pytest.approx(change[1], rel=1e-9, abs=1e-9)
     if type(model) in interface.metric_phi.implementations:
         given = interface.GivenTheta(model, theta)
-        np.testing.assert_allclose(
-            interface.metric_gradient_phi(Phi, Theta, model),
-            differences(lambda phi: metric(phi, given), phi), rtol=1e-6, atol=1e-6)
+        np.testing.assert_allclose(interface.metric_gradient_phi(Phi, Theta, model), differences(
+            lambda phi: metric(phi, given), phi), rtol=1e-6, atol=1e-6)
 
 
 @each_hierarchical
@@ -250,16 +239,15 @@ def test_momentum_velocity_and_determinant_are_those_of_one_mass(name):
     model, theta, phi = HIERARCHICAL[name]
     Phi, Theta = interface.precompute_phi(phi, model), interface.precompute_theta(theta, model)
     F = interface.fisher_theta(Phi, model)
-    for momentum, velocity, log_det, cache, size in (
+    for momentum, velocity, log_det, cache, x in (
             (interface.momentum_theta, interface.velocity_theta, interface.log_det_theta, Phi,
-             theta.size),
-            (interface.momentum_phi, interface.velocity_phi, interface.log_det_phi, Theta,
-             phi.size),
-            (interface.fisher_momentum, interface.fisher_velocity, None, F, theta.size)):
-        root = np.array([momentum(e, cache, model) for e in np.eye(size)])
-        inverse = np.array([velocity(e, cache, model) for e in np.eye(size)])
+             theta),
+            (interface.momentum_phi, interface.velocity_phi, interface.log_det_phi, Theta, phi),
+            (interface.fisher_momentum, interface.fisher_velocity, None, F, theta)):
+        root, inverse = (np.array([function(e, cache, model) for e in np.eye(x.size)])
+                         for function in (momentum, velocity))
         # condition numbers up to 1e4, times rounding
-        np.testing.assert_allclose(root.T @ root @ inverse, np.eye(size), rtol=0, atol=1e-10)
+        np.testing.assert_allclose(root.T @ root @ inverse, np.eye(x.size), rtol=0, atol=1e-10)
         if log_det:
             assert log_det(cache, model) == pytest.approx(2 * np.linalg.slogdet(root)[1], abs=1e-9)
     for far in (-800.0, 800.0):  # no exception
@@ -269,28 +257,22 @@ def test_momentum_velocity_and_determinant_are_those_of_one_mass(name):
         assert not np.isfinite(energy := U(phi + far, H2(model, Theta, theta))) or energy > 1e3
 
 
-def regressions():
-    """Return models and states, and what rounding makes of U: C has a condition of up to 4e5."""
-    whole, q = test_gp_regression.problem(40, "ard")
-    small, index = test_gp_regression.problem(30, "ard")[0], np.array([11, 3, 0, 17, 8, 29, 14])
-    one, q_one = test_gp_regression.problem(30, "isotropic")
-    jitter = 1e-6  # K^(m,m) + jitter has a condition of 1e6, of which B loses as many digits
-    return {"whole": (whole, q, 1e-12), "isotropic": (one, q_one, 1e-12),
-            "subset": (GPSubset.from_model(whole, np.arange(0, 40, 3)), q, 1e-12),
-            "Nystrom": (GPNystrom.from_model(small, index, jitter), q, 1e-11),
-            "FITC": (GPFITC.from_model(small, index, jitter), q, 1e-11),
-            "variational": (GPVariational.from_model(small, index, jitter), q, 1e-11),
-            "eigen": (GPEigen.from_model(small, 9), q, 1e-11),
-            "spectral": (GPSpectral.from_model(one), q_one, 1e-10)}
-
-
-REGRESSIONS = regressions()
+WHOLE, Q = test_gp_regression.problem(40, "ard")
+SMALL, (ONE, Q_ONE) = (test_gp_regression.problem(30, kind) for kind in ("ard", "isotropic"))
+# K^(m,m) + jitter has a condition of 1e6, of which B loses as many digits
+SOME = SMALL[0], np.array([11, 3, 0, 17, 8, 29, 14]), 1e-6
+# models, states, and what rounding makes of U: C has a condition of up to 4e5
+REGRESSIONS = {"whole": (WHOLE, Q, 1e-12), "isotropic": (ONE, Q_ONE, 1e-12),
+               "subset": (GPSubset.from_model(WHOLE, np.arange(0, 40, 3)), Q, 1e-12),
+               "eigen": (GPEigen.from_model(SMALL[0], 9), Q, 1e-11),
+               "spectral": (GPSpectral.from_model(ONE), Q_ONE, 1e-10)} | {
+    name: (kind.from_model(*SOME), Q, 1e-11) for name, kind in (
+        ("Nystrom", GPNystrom), ("FITC", GPFITC), ("variational", GPVariational))}
 each_regression = pytest.mark.parametrize("name", REGRESSIONS)
 
 
 @each_regression
 def test_caches_agree_with_evaluation_from_scratch(name):
-    """Walk about; each trial and each cache must give what U gives, after any jumps back."""
     (model, q, rel), rng = REGRESSIONS[name], np.random.default_rng(3)
     q = q.copy()
     cache = interface.prepare(q, model)

@@ -25,7 +25,6 @@ from test_replicates import where
 
 @pytest.fixture(autouse=True)
 def folder(figures, monkeypatch):
-    """Let the harness write to a folder of the test, and find no data; return that folder."""
     monkeypatch.delenv("PAPERS_DATA", raising=False)
     return figures
 
@@ -65,7 +64,7 @@ def test_wrong_options_end_with_a_sentence(wrong, said, monkeypatch, capsys):
 def test_the_first_line_says_what_on_which_data_and_how_long(capsys, minutes, said):
     script = NOTHING._replace(name="x_fig1", what="ten chains",
                               minutes={"smoke": minutes, "short": minutes})
-    announce(script, Settings("smoke"), Data("digits", None, None, "USPS is not here"))
+    announce(script, Settings("smoke"), OTHER)
     announce(script, Settings(jobs=2, seed=7), "simulated")
     first, second = capsys.readouterr().out.splitlines()
     assert first.endswith("; seed 1") and second.endswith("; seed 7")
@@ -113,21 +112,20 @@ def test_where_there_is_no_home_data_are_kept_beside_the_project(tmp_path):
     assert (done.stdout, done.stderr) == ("True\n", "") and not [*tmp_path.iterdir()]
 
 
+OTHER = Data("digits", None, None, "USPS is not here")
+
+
 def script(**changes):
     def run(experiment, cases):
-        found = experiment.replicates(where, [{"seed": experiment.seed}])
-        return {"rate": Measured(0.9, 0.01), "here": where(0)["threads"]} | found[0]
+        (found,) = experiment.replicates(where, [{"seed": experiment.seed}])
+        return {"rate": Measured(0.9, 0.01), "here": where(0)["threads"]} | found
 
-    def cases(settings):
-        return f"made on {where(0)['threads']}"
-
-    def table(result):
-        return f"the table, on {where(0)['threads']}\n"
-
-    return NOTHING._replace(cases=cases, run=run, table=table, claims=[
-        Claim("rate", "0.91", lambda r: r["rate"], 0.85, 0.95, "rounding", "printed number"),
-        Claim("threads", "1", lambda r: r["threads"] + r["here"], 2, 2, "all", "ours"),
-    ])._replace(**changes)
+    return NOTHING._replace(
+        cases=lambda settings: f"made on {where(0)['threads']}", run=run,
+        table=lambda result: f"the table, on {where(0)['threads']}\n", claims=[
+            Claim("rate", "0.91", lambda r: r["rate"], 0.85, 0.95, "rounding", "printed number"),
+            Claim("threads", "1", lambda r: r["threads"] + r["here"], 2, 2, "all", "ours"),
+        ])._replace(**changes)
 
 
 @pytest.mark.parametrize("jobs", ["0", "1"])
@@ -161,20 +159,17 @@ def test_a_failing_claim_is_exit_status_1(ends):
     for seen in ("", "2025-12-31"):  # declared before or after a run has shown it
         known = Declared("a misprint", "2026-01-01", seen)
         assert ends(script(claims=[wrong._replace(known=known)]))[0] == 0
-    outlived = exact._replace(known=Declared("a misprint", "2026-01-01"))
-    assert ends(script(claims=[outlived]))[0] == 1
+    assert ends(script(claims=[exact._replace(known=Declared("a misprint", "2026-01-01"))]))[0] == 1
 
 
 def test_no_claim_is_made_on_other_data_than_those_asked_for(ends, folder):
-    other = Data("digits", None, None, "USPS is not here")
-    assert ends(script(cases=lambda settings: other))[0] == 0
+    assert ends(script(cases=OTHER))[0] == 0
     assert "No claim is made: USPS is not here" in (folder / "x_fig7.txt").read_text()
     assert json.loads((folder / "x_fig7.json").read_text())["claims"] == []
 
 
 def test_the_paper_budget_packs_its_replicates_but_not_of_other_data_or_recalled_ones(ends, folder):
-    other = Data("digits", None, None, "USPS is not here")
-    assert ends(script(cases=lambda settings: other), "--budget", "paper")[0] == 0
+    assert ends(script(cases=OTHER), "--budget", "paper")[0] == 0
     pack = folder.parent / "replicates" / "x_fig7.json.gz"
     assert not pack.exists()
     assert ends(script(), "--budget", "paper")[0] == 0
@@ -210,8 +205,7 @@ def test_how_a_command_ends_that_is_stopped(capsys, error, status, said):
     def stopped():
         raise error
 
-    assert run.exit_status(stopped) == status
-    assert capsys.readouterr().err == said
+    assert (run.exit_status(stopped), capsys.readouterr().err) == (status, said)
 
 
 @pytest.mark.filterwarnings(  # NumPy does not close what it cannot read
@@ -244,7 +238,6 @@ def table(result):
 
 @pytest.fixture
 def tiny(tmp_path):
-    """Return a function that starts a script, and the folder it writes to."""
     script = write_script(tmp_path / "here" / "tiny_fig1.py", TINY)
 
     def start(*options, budget="smoke", before=(), **changes):

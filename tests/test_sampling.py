@@ -11,7 +11,8 @@ import sys
 import threading
 import time
 import warnings
-from contextlib import suppress
+from collections import namedtuple
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from types import SimpleNamespace
 from typing import NamedTuple
@@ -19,6 +20,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 from arviz_stats.base import array_stats
+from scipy.signal import lfilter
 
 from algorithms.hmc import hmc
 from algorithms.hoffman_nuts import hmc_dual_averaging, nuts_dual_averaging
@@ -38,7 +40,6 @@ from conftest import python
 from models import validate
 from models.funnel import Funnel
 from models.gaussian import Gaussian
-from models.interface import U, grad_U
 from models.jit import ROOT
 from models.mixture import gaussian_mixture, mixture_draw
 from models.non_centred import NonCentred
@@ -49,7 +50,7 @@ from sampling.run import Chains, run
 from sampling.summary import e_bfmi, ess_bulk, ess_tail, rhat, summary
 from studies import environment, wait_until
 from test_bad_input import CALLS, Crooked
-from test_validate import Measured
+from test_validate import Measured, own
 
 MODEL = Gaussian(np.zeros(2), np.eye(2))
 SETTINGS = dict(model=MODEL, eps=0.7, L=3)
@@ -59,10 +60,18 @@ def generator(seed=1):
     return np.random.default_rng(seed)
 
 
-def as_called(n, chains=3, starts=None):
-    """Return what calls of hmc give, one for each chain."""
-    return [hmc(np.zeros(2) if starts is None else starts[k], **SETTINGS, n=n, rng=rng)
-            for k, rng in enumerate(generator().spawn(chains))]
+def quietly(sampler, *arguments, **named):
+    """Return what run gives back of two chains, in this process and without bars."""
+    return run(sampler, *arguments, **dict(chains=2, jobs=1, bars=False, rng=generator()) | named)
+
+
+def same_as_called(found, sampler, *fields, **arguments):
+    """Compare chains with what calls of the sampler give; return these."""
+    calls = [sampler(**arguments, rng=rng) for rng in generator().spawn(len(found.chains))]
+    for ours, alone in zip(found.chains, calls, strict=True):
+        for field in fields:
+            np.testing.assert_array_equal(getattr(ours, field), getattr(alone, field))
+    return calls
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
@@ -70,7 +79,8 @@ def as_called(n, chains=3, starts=None):
 def test_chains_in_pieces_have_the_draws_of_unbroken_ones(jobs, bars, capsys):
     starts = generator(2).standard_normal((3, 2))
     found = run(hmc, starts, **SETTINGS, n=501, rng=generator(), chains=3, jobs=jobs, bars=bars)
-    for ours, alone in zip(found.chains, as_called(501, starts=starts), strict=True):
+    for ours, start, rng in zip(found.chains, starts, generator().spawn(3), strict=True):
+        alone = hmc(start, **SETTINGS, n=501, rng=rng)
         for field in ("samples", "energies", "accepted", "energy_error"):
             np.testing.assert_array_equal(getattr(ours, field), getattr(alone, field))
         # each piece evaluates the state that it begins with
@@ -81,38 +91,25 @@ def test_chains_in_pieces_have_the_draws_of_unbroken_ones(jobs, bars, capsys):
     assert ("501/501" in said and f"accepted {rate:.2f}" in said and "chain 2" in said) == bars
 
 
-PIECES = """
-import numpy as np
-import sampling.run as runs
-from test_sampling import calls
-
-runs.SECONDS = 1e9  # pieces of 1, 4 and 2 draws
-for sampler, arguments in calls():
-    seen = runs.run(sampler, **arguments, rng=np.random.default_rng(1), chains=2, jobs=1,
-                    bars=False)
-    for ours, rng in zip(seen.chains, np.random.default_rng(1).spawn(2)):
-        alone = sampler(**arguments, rng=rng)
-        for field in ("samples", "theta", "phi", "energies", "accepted", "step"):
-            if hasattr(alone, field):
-                np.testing.assert_array_equal(getattr(ours, field), getattr(alone, field))
-        assert np.mean(getattr(alone, "accepted", 1.0)) > 0.3  # or this would see nothing
-        assert sampler is not runs.slice_sampling or str(ours.counts) == str(alone.counts)
-    print(sampler.__module__)
-"""
-
-
-def calls():
-    """Return every sampler whose chains are run in pieces, with arguments of test_bad_input.py."""
+def pieces():
+    """Compare every sampler that is run in pieces with its calls, as test_bad_input.py has them."""
+    runs.SECONDS = 1e9  # pieces of 1, 4 and 2 draws
     settings = {}
     for sampler, arguments in CALLS.values():
         if sampler in (*runs.PIECEWISE, runs.nuts, runs.slice_sampling):
             (count,) = {*runs.LENGTHS} & {*arguments}
-            settings.setdefault(sampler, {each: value for each, value in arguments.items()
-                                          if each != "keep"} | {count: 7})
+            settings.setdefault(sampler, arguments | {count: 7}).pop("keep", None)
     settings[runs.nuts] |= {"warm_up": 40, "deepest": 1}  # which most trees would pass
     settings[runs.generalised_rmhmc]["f_max"] = 100  # enough for its equations
-    assert set(settings) == {*runs.PIECEWISE, runs.nuts, runs.slice_sampling}
-    return settings.items()
+    for sampler, arguments in settings.items():
+        found = quietly(sampler, **arguments)
+        fields = {"samples", "theta", "phi", "energies", "accepted", "step"}
+        alone = same_as_called(found, sampler, *fields & {*found.chains[0]._fields}, **arguments)
+        # or this would see nothing
+        assert min(np.mean(getattr(each, "accepted", 1.0)) for each in alone) > 0.3
+        assert sampler is not runs.slice_sampling or [str(each.counts) for each in alone] == [
+            str(each.counts) for each in found.chains]
+        print(sampler.__module__)
 
 
 # whose chains `run` makes in one piece
@@ -129,26 +126,24 @@ def test_every_sampler_is_run_in_pieces_or_known_to_be_run_as_a_whole():
         "put it in PIECEWISE of sampling/run.py if a chain can go on from its last draw alone")
 
 
-@pytest.mark.parametrize("keep", [[1, 0], [0, 0], np.array([2, 1], np.uint8)])
-def test_variables_that_are_kept_are_in_their_order(keep):
-    with pytest.raises(ValueError, match="keep must hold different indices in increasing order"):
-        run(sshmc, np.zeros(3), np.zeros(1), Funnel.from_size(3), 0.1, 0.1, 2, 9,
-            np.random.default_rng(1), keep=keep)
-    with pytest.raises(ValueError, match="keep must be"):  # the sampler's own words
-        run(sshmc, np.zeros(3), np.zeros(1), Funnel.from_size(3), 0.1, 0.1, 2, 9,
-            np.random.default_rng(1), keep=["a", "b"])
+FUNNEL = dict(theta0=np.zeros(3), phi0=np.zeros(1), model=Funnel.from_size(3), eps_theta=0.1,
+              eps_phi=0.1, L=2, n=9)
+
+
+@pytest.mark.parametrize("keep, said", [
+    ([1, 0], "hold different"), ([0, 0], "hold different indices in increasing order"),
+    (np.array([2, 1], np.uint8), "hold different"), (["a", "b"], "be")])  # the sampler's own words
+def test_variables_that_are_kept_are_in_their_order(keep, said):
+    with pytest.raises(ValueError, match=f"keep must {said}"):
+        run(sshmc, **FUNNEL, rng=generator(), keep=keep)
 
 
 def test_a_chain_that_keeps_some_variables_is_that_of_one_call():
-    arguments = dict(theta0=np.zeros(3), phi0=np.zeros(1), model=Funnel.from_size(3), eps_theta=0.1,
-                     eps_phi=0.1, L=2, n=9, keep=[1])
-    found = run(sshmc, **arguments, rng=generator(), chains=1, jobs=1, bars=False)
-    alone = sshmc(**arguments, rng=generator().spawn(1)[0])
-    np.testing.assert_array_equal(found.chains[0].theta, alone.theta)
+    same_as_called(quietly(sshmc, **FUNNEL, keep=[1], chains=1), sshmc, "theta", **FUNNEL, keep=[1])
 
 
 def test_every_sampler_that_is_run_in_pieces_can_be_continued_exactly():
-    done = python("-c", PIECES, NUMBA_DISABLE_JIT="1")
+    done = python("-c", "import test_sampling as t; t.pieces()", NUMBA_DISABLE_JIT="1")
     assert len(done.split()) == len(runs.PIECEWISE) + 2
 
 
@@ -156,11 +151,9 @@ def test_every_sampler_that_is_run_in_pieces_can_be_continued_exactly():
 def test_a_sampler_with_a_warm_up_in_its_draws_is_run_as_it_is():
     # which is compiled by a chain of one draw, with no longer a warm-up
     arguments = dict(q0=np.zeros(2), model=MODEL, n=40, warm_up=30)
-    found = run(nuts_dual_averaging, **arguments, rng=generator(), chains=2, jobs=1, bars=False)
-    for ours, rng in zip(found.chains, generator().spawn(2), strict=True):
-        alone = nuts_dual_averaging(**arguments, rng=rng)
-        np.testing.assert_array_equal(ours.samples, alone.samples)
-        assert str(ours) == str(alone)
+    found = quietly(nuts_dual_averaging, **arguments)
+    calls = same_as_called(found, nuts_dual_averaging, "samples", **arguments)
+    assert [*map(str, found.chains)] == [*map(str, calls)]
 
 
 @pytest.mark.parametrize("sampler, jobs, settings", [
@@ -174,16 +167,14 @@ def test_ctrl_c_gives_back_what_was_drawn_within_a_second(sampler, settings, job
         os.kill(os.getpid(), signal.SIGINT)
 
     begin = 0.0
-    run(sampler, np.zeros(2), MODEL, **settings, n=1, rng=generator(), jobs=1)  # compiles
+    quietly(sampler, np.zeros(2), MODEL, **settings, n=1)  # compiles
     threading.Thread(target=stop).start()
-    found = run(sampler, np.zeros(2), MODEL, **settings, n=10**8, rng=generator(), chains=2,
-                jobs=jobs, bars=False)
+    found = quietly(sampler, np.zeros(2), MODEL, **settings, n=10**8, jobs=jobs)
     assert time.monotonic() - begin < 1
     drawn = len(found.chains[0].samples)
     assert 0 < drawn < found.wanted == 10**8
-    for ours, rng in zip(found.chains, generator().spawn(2), strict=True):
-        alone = sampler(np.zeros(2), MODEL, **settings, n=drawn, rng=rng)
-        np.testing.assert_array_equal(ours.samples, alone.samples)
+    same_as_called(found, sampler, "samples", **settings, n=drawn, model=MODEL,
+                   **{"x0" if sampler is slice_sampling else "q0": np.zeros(2)})
 
 
 @pytest.mark.parametrize("chains_with_draws", [0, 1])
@@ -196,7 +187,7 @@ def test_a_stop_before_the_first_draw_is_raised(chains_with_draws, monkeypatch):
 
     monkeypatch.setattr(runs, "in_turn", stopped)
     with pytest.raises(KeyboardInterrupt):
-        run(hmc, np.zeros(2), **SETTINGS, n=5, rng=generator(), jobs=1, bars=False)
+        quietly(hmc, np.zeros(2), **SETTINGS, n=5)
 
 
 def test_a_process_that_is_killed_is_told_of():
@@ -209,31 +200,29 @@ def test_a_process_that_is_killed_is_told_of():
 
     threading.Thread(target=kill).start()
     with pytest.raises(RuntimeError, match="ended from outside"):
-        run(hmc, np.zeros(2), **SETTINGS, n=10**8, rng=generator(), chains=2, jobs=2, bars=False)
+        quietly(hmc, np.zeros(2), **SETTINGS, n=10**8, jobs=2)
 
 
 class Odd(Exception):
-    """An error that another process cannot make again."""
-
-    def __init__(self, one, two):
+    def __init__(self, one, two):  # another process cannot make it again
         super().__init__(one)
 
 
 def odd(n, rng):
     if multiprocessing.parent_process():
         raise Odd("no more draws", 2)
-    return as_called(n, 1)[0]
+    return hmc(np.zeros(2), **SETTINGS, n=n, rng=rng)
 
 
 def test_an_error_that_cannot_be_sent_is_told_of():
     # Dask, where it is imported, teaches pickle to send every error
     with pytest.raises((RuntimeError, Odd), match=r"^(Odd: )?no more draws$"):
-        run(odd, n=3, rng=generator(), chains=2, jobs=2, bars=False)
+        quietly(odd, n=3, jobs=2)
 
 
 def test_chains_end_with_the_process_that_began_them():
-    code = ("from test_sampling import *\nrun(hmc, np.zeros(900), Gaussian(np.zeros(900),"
-            " np.eye(900)), 0.7, 3, n=10**7, rng=generator(), chains=2, jobs=2, bars=False)")
+    code = ("from test_sampling import *\nquietly(hmc, np.zeros(900), Gaussian(np.zeros(900),"
+            " np.eye(900)), 0.7, 3, n=10**7, jobs=2)")
     parent = subprocess.Popen([sys.executable, "-c", code], env=environment(ROOT / "tests"))
     children = Path(f"/proc/{parent.pid}/task/{parent.pid}/children")
     wait_until(lambda: len(children.read_text().split()) == 2, process=parent)
@@ -250,7 +239,7 @@ def test_chains_end_with_the_process_that_began_them():
 
 
 def pool_runs(_):
-    return run(hmc, np.zeros(2), **SETTINGS, n=9, rng=generator(), chains=2, jobs=2, bars=False)
+    return quietly(hmc, np.zeros(2), **SETTINGS, n=9, jobs=2)
 
 
 def test_a_process_that_may_have_no_children_runs_chains_itself():
@@ -258,12 +247,11 @@ def test_a_process_that_may_have_no_children_runs_chains_itself():
         pool = multiprocessing.get_context("fork").Pool(1)
     with pool:
         (found,) = pool.map(pool_runs, [0])
-    np.testing.assert_array_equal(found.chains[1].samples, as_called(9, 2)[1].samples)
+    same_as_called(found, hmc, "samples", q0=np.zeros(2), **SETTINGS, n=9)
 
 
 def test_of_several_transitions_a_draw_all_are_left_out_or_kept():
-    found = run(random_walk, np.zeros(2), MODEL, scale=2.0, n=50, rng=generator(), thin=3, chains=2,
-                jobs=1, bars=False)
+    found = quietly(random_walk, np.zeros(2), MODEL, scale=2.0, n=50, thin=3)
     late = found.after(20)
     for whole, part in zip(found.chains, late.chains, strict=True):
         for name, first in (("samples", 20), ("accepted", 60), ("energy_error", 60)):
@@ -279,8 +267,7 @@ def test_of_several_transitions_a_draw_all_are_left_out_or_kept():
 
 
 def test_counts_of_as_many_layers_as_there_are_draws_are_left_whole():
-    one = run(slice_sampling, np.zeros(2), MODEL, w=1.0, n=2, rng=generator(), chains=1, jobs=1,
-              bars=False)
+    one = quietly(slice_sampling, np.zeros(2), MODEL, w=1.0, n=2, chains=1)
     layers = one.chains[0].counts._replace(approximations=np.array([5, 7]))
     one = one._replace(chains=(one.chains[0]._replace(counts=layers),))
     assert one.after(1).chains[0].counts is layers
@@ -288,7 +275,6 @@ def test_counts_of_as_many_layers_as_there_are_draws_are_left_whole():
 
 def test_a_chain_that_came_back_has_moved():
     assert runs.has_moved(np.array([[0.0, 1.0], [0.0, 2.0], [0.0, 1.0]]))
-    assert runs.has_moved(np.array([[0.0, 1.0], [0.0, 2.0]]))
     assert not runs.has_moved(np.ones((3, 2)))
     blocks = SimpleNamespace(theta=np.zeros((20, 2)), phi=np.arange(20.0)[:, np.newaxis])
     runs.warn(Chains((blocks,), 20, hmc))  # no warning: one block is enough
@@ -336,12 +322,9 @@ def test_a_function_that_returns_no_draws_is_refused():
     mixture = gaussian_mixture([1.0], [[0.0]], [[[1.0]]])
     with pytest.raises(ValueError, match=r"draws, .* but mixture_draw returns a ndarray"):
         run(mixture_draw, mixture, n=9, rng=generator())
-
-    class Half(NamedTuple):
-        theta: np.ndarray
-
+    Half = namedtuple("Half", "theta")
     with pytest.raises(ValueError, match=r"`theta` and `phi`, .* returns a Half"):
-        run(lambda n, rng: Half(np.zeros((n, 1))), n=9, rng=generator(), jobs=1, bars=False)
+        quietly(lambda n, rng: Half(np.zeros((n, 1))), n=9)
 
 
 def test_nuts_goes_on_with_the_step_and_the_mass_of_its_warm_up(capsys):
@@ -349,24 +332,22 @@ def test_nuts_goes_on_with_the_step_and_the_mass_of_its_warm_up(capsys):
     found = run(nuts, **arguments, rng=generator(), chains=2, jobs=1)
     said = capsys.readouterr().err
     assert "warm-up 150 of 150" in said and "60/60" in said
-    for ours, rng in zip(found.chains, generator().spawn(2), strict=True):
-        alone = nuts(**arguments, rng=rng)
-        for field in ("samples", "total_energies", "rates", "depths", "gradients", "step"):
-            np.testing.assert_array_equal(getattr(ours, field), getattr(alone, field))
+    calls = same_as_called(found, nuts, "samples", "total_energies", "rates", "depths", "gradients",
+                           "step", **arguments)
+    for ours, alone in zip(found.chains, calls, strict=True):
         np.testing.assert_array_equal(ours.mass.variances, alone.mass.variances)
         assert ours.counts.gradient > alone.counts.gradient
-    one = run(nuts, **arguments | dict(n=1), rng=generator(), chains=1, jobs=1, bars=False)
-    alone = nuts(**arguments | dict(n=1), rng=generator().spawn(1)[0])
+    one = quietly(nuts, **arguments | dict(n=1), chains=1)
+    (alone,) = same_as_called(one, nuts, **arguments | dict(n=1))
     assert one.chains[0].counts == alone.counts  # of a single piece
     made = summary(found.after(10))
     np.testing.assert_allclose(made.acceptance, [c.rates[10:].mean() for c in found.chains])
     np.testing.assert_allclose(made.e_bfmi, [c.e_bfmi for c in found.after(10).chains])
     assert found.after(58).chains[0].mass.variances.shape == (2,)
-    for name, values in (("tree_depth", found.chains[1].depths), ("lp", -found.chains[1].energies),
-                         ("n_steps", found.chains[1].gradients),
-                         ("acceptance_rate", found.chains[1].rates),
-                         ("energy", found.chains[1].total_energies)):
-        np.testing.assert_array_equal(found.statistics[name][1], values)
+    last, seen = found.chains[1], found.statistics
+    for name, values in dict(tree_depth=last.depths, lp=-last.energies, n_steps=last.gradients,
+                             acceptance_rate=last.rates, energy=last.total_energies).items():
+        np.testing.assert_array_equal(seen[name][1], values)
 
 
 @pytest.mark.parametrize("model, said", [
@@ -374,10 +355,10 @@ def test_nuts_goes_on_with_the_step_and_the_mass_of_its_warm_up(capsys):
     (Measured(np.zeros(2)), "Measured has no grad_U")])
 def test_what_all_chains_would_warn_of_is_said_once(model, said, monkeypatch):
     monkeypatch.setattr(validate, "differenced", {})
-    monkeypatch.setattr(runs, "pieces", lambda *_: iter(as_called(5, 1)))  # none of this model
+    one = hmc(np.zeros(2), **SETTINGS, n=5, rng=generator())
+    monkeypatch.setattr(runs, "pieces", lambda *_: iter([one]))  # none of this model
     with pytest.warns(RuntimeWarning) as caught:
-        found = run(hmc, np.ones(2), model, eps=0.1, L=2, n=5, rng=generator(), chains=3, jobs=1,
-                    bars=False)
+        found = quietly(hmc, np.ones(2), model, eps=0.1, L=2, n=5, chains=3)
     assert len(caught) == 1 and caught[0].filename == __file__
     assert said in str(caught[0].message)
     assert found.variables["q"].shape == (3, 5, 2)
@@ -406,24 +387,21 @@ def test_chains_that_go_nowhere_say_so(sampler, fields, said):
     assert len(caught) == 1
 
 
-@pytest.mark.parametrize(("proposals", "warned"), [(9, 0), (10, 1)])
-def test_ten_proposals_of_which_none_was_accepted_are_enough(proposals, warned):
-    chain = SimpleNamespace(samples=np.arange(float(proposals))[:, None],
-                            accepted=np.zeros(proposals, bool), energy_error=np.ones(proposals))
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        runs.warn(Chains((chain,), proposals, hmc))
-    assert len(caught) == warned
+@pytest.mark.parametrize("proposals", [9, 10])
+def test_ten_proposals_of_which_none_was_accepted_are_enough(proposals):
+    found = chains_of(np.arange(float(proposals)).reshape(1, -1, 1),
+                      accepted=np.zeros(proposals, bool))
+    with pytest.warns(RuntimeWarning) if proposals > 9 else nullcontext():
+        runs.warn(found)
 
 
 def test_a_run_that_goes_nowhere_says_so_once():
     with pytest.warns(RuntimeWarning, match="chain 1 accepted none of its 20 proposals") as caught:
-        run(hmc, np.ones(2), MODEL, eps=500.0, L=1, n=20, rng=generator(), chains=2, jobs=1,
-            bars=False)
+        quietly(hmc, np.ones(2), MODEL, eps=500.0, L=1, n=20)
     assert len(caught) == 1 and caught[0].filename == __file__
+    far = FUNNEL | dict(theta0=np.ones(3), phi0=np.ones(1), eps_theta=500.0, eps_phi=500.0, n=20)
     with pytest.warns(RuntimeWarning, match="accepted none of its 20") as caught:  # in one piece
-        run(sshmc, np.ones(3), np.ones(1), Funnel.from_size(3), 500.0, 500.0, 1, 20, generator(),
-            keep=[0], chains=2, jobs=1, bars=False)
+        quietly(sshmc, **far, keep=[0])
     assert len(caught) == 1
 
 
@@ -434,20 +412,12 @@ def chains_of(draws, **fields):
     return Chains(tuple(SimpleNamespace(samples=x, **alike) for x in draws), t.size, hmc)
 
 
-def autoregressive(m, n, rho, rng):
-    x = np.empty((m, n))
-    x[:, 0] = rng.standard_normal(m)
-    for t in range(1, n):
-        x[:, t] = rho * x[:, t - 1] + np.sqrt(1 - rho**2) * rng.standard_normal(m)
-    return x
-
-
 @pytest.mark.parametrize("n", [400, 401])
 @pytest.mark.parametrize("kind", ["slow", "apart", "of two scales", "heavy tails", "ties"])
 def test_diagnostics_are_those_of_arviz(kind, n):
-    x = autoregressive(4, n, 0.9 if kind == "slow" else 0.0, generator(4))
-    x = {"slow": x, "apart": x + np.arange(4)[:, np.newaxis] / 4, "ties": np.round(x),
-         "of two scales": x * np.array([[1.0], [1.0], [1.0], [2.0]]),
+    x = generator(4).standard_normal((4, n))
+    x = {"slow": lfilter([1.0], [1.0, -0.9], x), "apart": x + np.arange(4)[:, np.newaxis] / 4,
+         "ties": np.round(x), "of two scales": x * np.array([[1.0], [1.0], [1.0], [2.0]]),
          "heavy tails": np.tan(np.pi * (np.argsort(x, axis=1) + 0.5) / n)}[kind]
     assert rhat(x) == pytest.approx(array_stats.rhat(x), rel=1e-12)
     assert ess_bulk(x) == pytest.approx(array_stats.ess(x, method="bulk"), rel=1e-9)
@@ -461,8 +431,7 @@ def test_e_bfmi_by_potential_energies_is_that_of_the_hamiltonian():
     old, new = (rng.chisquare(d, n) / 2 for _ in range(2))
     energies = np.sqrt(3) * rng.chisquare(d, n) / 2
     theirs = np.mean((new - old) ** 2) / np.var(energies + new)  # Stan's, of H
-    assert e_bfmi(energies, d) == pytest.approx(theirs, rel=0.03)
-    assert e_bfmi(energies, d) == pytest.approx(2 / (3 + 1), rel=0.03)
+    assert [e_bfmi(energies, d)] * 2 == pytest.approx([theirs, 2 / (3 + 1)], rel=0.03)
 
 
 def test_a_summary_says_what_to_believe():
@@ -470,13 +439,11 @@ def test_a_summary_says_what_to_believe():
     good = summary(chains_of(x))
     assert good.names == ("q[0]", "q[1]") and not good.doubts
     np.testing.assert_allclose(good.mean, [5.0, 0.0], atol=0.2)
-    np.testing.assert_allclose(good.sd, [1.0, 3.0], rtol=0.05)
-    np.testing.assert_allclose(good.mcse, np.array([1.0, 3.0]) / 4000**0.5, rtol=0.1)
+    np.testing.assert_allclose([good.sd, 4000**0.5 * good.mcse], [[1.0, 3.0]] * 2, rtol=0.1)
     apart = x + 3.0 * np.arange(4)[:, np.newaxis, np.newaxis]  # one deviation, of all draws
     np.testing.assert_allclose(summary(chains_of(apart)).sd, apart.std(axis=(0, 1), ddof=1))
-    scale = logistic_regression(x[0], x[0, :, 0] > 5)
     with pytest.raises(ValueError, match=r"q of found has 2 variables, and that of problem 3$"):
-        summary(chains_of(x), scale)
+        summary(chains_of(x), logistic_regression(x[0], x[0, :, 0] > 5))
     named = str(summary(chains_of(x), logistic_regression(x[0, :, :1], x[0, :, 0] > 5)))
     assert re.sub("( intercept| X.:, 0.)? +", " ", named) == re.sub(" +", " ", str(good)) + (
         "\nq is the intercept, then the weights of standardised covariates.")
@@ -501,8 +468,7 @@ def test_a_summary_of_many_shows_hyperparameters_and_the_worst_of_the_others():
     assert np.isnan([made.e_bfmi, made.acceptance]).all()  # of one that proposes nothing
     assert "acceptance rates -, -, -, -; divergences 0; E-BFMI -, -, -, -" in str(made)
     shown = [line.split()[0] for line in str(made).splitlines()]
-    assert shown[1] == "phi[0]" and {"theta[3]", "theta[9]", "theta[17]"} < set(
-        shown[2:8])
+    assert shown[1] == "phi[0]" and {"theta[3]", "theta[9]", "theta[17]"} < set(shown[2:8])
     assert str(made).splitlines()[8] == ("the others of 20 have more effective draws than the last"
                                          " 6 of these")
     # of what has no hyperparameters, the first two
@@ -563,8 +529,7 @@ def test_more_than_a_hundredth_of_divergences_is_warned_of():
 
 
 def test_a_variable_that_never_moves_is_doubted_and_a_chain_is_to_have_a_shorter_step():
-    still = chains_of(np.zeros((4, 100, 2)), accepted=np.zeros(100, bool))
-    assert summary(still).doubts == (
+    assert summary(chains_of(np.zeros((4, 100, 2)), accepted=np.zeros(100, bool))).doubts == (
         "chain 0 has accepted no proposal; halve eps, and run it again",)
     x = generator(6).standard_normal((4, 1000, 2))
     x[:, :, 1] = 3.0
@@ -583,16 +548,13 @@ class Draws(NamedTuple):
 
 @pytest.mark.parametrize("samples", [np.ones(5), [[1.0]], np.ones((5, 2), int)])
 def test_draws_of_another_form_are_refused(samples):
-    def mine(q0, n, rng):
-        return Draws(samples)
-
     with pytest.raises(ValueError, match=r"must return samples as an array of floats of shape"):
-        run(mine, 0.0, n=5, rng=generator(), bars=False, jobs=1)
+        quietly(lambda q0, n, rng: Draws(samples), 0.0, n=5)
 
 
 def test_blocks_that_are_accepted_one_by_one_have_one_statistic_a_draw():
-    found = run(rmhmc_within_gibbs, np.zeros(3), np.zeros(1), Funnel.from_size(3), 0.3, 0.3, 3, 3,
-                n=20, rng=generator(), chains=2, bars=False, jobs=1)
+    found = quietly(rmhmc_within_gibbs, np.zeros(3), np.zeros(1), Funnel.from_size(3), 0.3, 0.3, 3,
+                    3, n=20)
     each = found.chains[1]
     for name in ("diverging", "energy_error", "accepted"):
         assert found.statistics[name].shape == (2, 20)
@@ -602,34 +564,28 @@ def test_blocks_that_are_accepted_one_by_one_have_one_statistic_a_draw():
 
 
 def test_chains_are_pickled_without_a_model_that_cannot_be(monkeypatch):
-    class Own(NamedTuple):
-        a: float
-
+    Own = namedtuple("Own", "a")
     found = Chains(tuple(map(Draws, generator(6).standard_normal((2, 20, 1)))), 20, hmc)
     assert pickle.loads(pickle.dumps(found._replace(model=Own(1.0)))).model is None
-    normal = Gaussian(np.zeros(2), np.eye(2))
     with monkeypatch.context() as patch:  # of a script: another module where the file is read
         patch.setattr(Gaussian, "__module__", "__main__")
         patch.setattr(sys.modules["__main__"], "Gaussian", Gaussian, raising=False)
-        assert pickle.loads(pickle.dumps(found._replace(model=normal))).model is None
-    copy = pickle.loads(pickle.dumps(found._replace(model=normal)))
-    assert runs.same(copy.model, normal) and copy.wanted == found.wanted
+        assert pickle.loads(pickle.dumps(found._replace(model=MODEL))).model is None
+    copy = pickle.loads(pickle.dumps(found._replace(model=MODEL)))
+    assert runs.same(copy.model, MODEL) and copy.wanted == found.wanted
     np.testing.assert_array_equal(copy.variables["q"], found.variables["q"])
 
 
 def test_a_model_is_the_same_whatever_its_memory_holds():
     one, other = (counts_on_a_grid([[3, 0], [1, 7]]) for _ in range(2))
-    found = run(hmc, np.zeros(6), NonCentred(one.model), 0.1, 3, 20, generator(), bars=False,
-                chains=2, jobs=1)
+    found = quietly(hmc, np.zeros(6), NonCentred(one.model), 0.1, 3, 20)
     for problem in (one, other):  # whose memory is not that of the first
         assert problem.predict(found).expected.shape == (2, 2)
         assert summary(found, problem).names[-1] == "q[5] log beta"
     with pytest.raises(ValueError, match="its model has other data"):
         counts_on_a_grid([[3, 0], [1, 8]]).predict(found)
 
-    class Own(NamedTuple):
-        a: object
-
+    Own = namedtuple("Own", "a")
     assert runs.same(Own(np.array([np.nan, 1.0])), Own(np.array([np.nan, 1.0])))
     assert runs.same(Own("a"), Own("a")) and not runs.same(Own("a"), Own("b"))
     assert runs.same(Own((np.ones(2), 1.0)), Own((np.ones(2), 1.0)))
@@ -637,30 +593,13 @@ def test_a_model_is_the_same_whatever_its_memory_holds():
 
 
 LEVEL = 1.0
-
-
-class Level(NamedTuple):
-    """A model of one's own whose U reads a global variable."""
-
-    scale: float
-
-
-@U.register(Level)
-def level_U(q, model):
-    """The energy."""
-    return ((q - LEVEL) ** 2).sum() / 2
-
-
-@grad_U.register(Level)
-def level_grad_U(q, model):
-    """The gradient."""
-    return q - LEVEL
+Level = own("Level", lambda q, model: ((q - LEVEL) ** 2).sum() / 2, lambda q, model: q - LEVEL,
+            scale=float)
 
 
 def test_a_global_variable_that_changed_after_it_was_compiled_is_told(monkeypatch):
     def call():
-        return run(hmc, np.zeros(2), Level(1.0), 0.5, 3, 20, np.random.default_rng(1), chains=1,
-                   bars=False)
+        return quietly(hmc, np.zeros(2), Level(1.0), 0.5, 3, 20)
 
     call()
     monkeypatch.setattr(sys.modules[__name__], "LEVEL", 7.0)

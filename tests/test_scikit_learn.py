@@ -1,7 +1,4 @@
-"""Regression and classification beside scikit-learn's: likelihood, gradient, predictions.
-
-Needs the extra `compare`:  pip install -e ".[compare]".
-"""
+"""Regression and classification beside scikit-learn's: likelihood, gradient, predictions."""
 
 import numpy as np
 import pytest
@@ -38,10 +35,10 @@ def test_likelihood_gradient_and_predictions_are_theirs(kind):
     likelihood, gradient = found.log_marginal_likelihood(found.kernel_.theta, eval_gradient=True)
     assert log_likelihood(q, model) == pytest.approx(likelihood, rel=DENSE)
     # ours by log sigma, log eta and log rho, theirs by log eta^2, log lengths and log sigma^2
-    ours = model.precision * (q - model.mean) - grad_U(q, model)
     expected = np.concatenate([[2 * gradient[-1], 2 * gradient[0]], gradient[1:-1]])
     # sums of 3600 products of numbers up to 1e3 / sigma^2
-    np.testing.assert_allclose(ours, expected, rtol=1e-8, atol=1e-8)
+    np.testing.assert_allclose(model.precision * (q - model.mean) - grad_U(q, model), expected,
+                               rtol=1e-8, atol=1e-8)
     Z = np.random.default_rng(2).random((5, 3)) * 1.2
     prediction = predict(Z, q, model)
     for part, noise_of_a_case in (("latent", False), ("noisy", True)):

@@ -18,14 +18,12 @@ def covariance(d, length=3.0):
 
 
 def blocks_of(c):
-    """Return the blocks of the covariance c at lags."""
     A = square_grid.empty_blocks(len(c))
     square_grid.fill_blocks(c, A)
     return A
 
 
 def change(d):
-    """Return the orthogonal matrix of to_blocks."""
     return np.array([square_grid.to_blocks(e, d) for e in np.eye(d * d)]).T
 
 
@@ -42,8 +40,7 @@ def whole(blocks, lower):
 
 @pytest.mark.parametrize("d", SIZES)
 def test_the_change_of_coordinates_is_orthogonal_and_has_its_inverse(d):
-    Q = change(d)
-    back = np.array([square_grid.from_blocks(e, d) for e in np.eye(d * d)])
+    Q, back = change(d), np.array([square_grid.from_blocks(e, d) for e in np.eye(d * d)])
     np.testing.assert_allclose(Q @ Q.T, np.eye(d * d), rtol=0, atol=EXACT)
     np.testing.assert_allclose(back, Q, rtol=0, atol=EXACT)
 

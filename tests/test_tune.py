@@ -60,7 +60,7 @@ def test_each_block_has_the_same_share_of_the_error():
 def test_of_blocks_that_are_accepted_one_by_one_the_worse_has_the_target():
     tuned = tune(one_by_one, np.zeros(1), np.zeros(1), eps_theta=3.0, eps_phi=1e-3, rng=None)
     errors = tuned.steps["eps_theta"], 10 * tuned.steps["eps_phi"]
-    np.testing.assert_allclose(max(errors), -np.log(0.8), rtol=0.05)
+    assert max(errors) == pytest.approx(-np.log(0.8), rel=0.05)
     np.testing.assert_allclose(*errors, rtol=0.3)
 
 
@@ -83,8 +83,7 @@ def test_hamiltonian_monte_carlo_accepts_as_often_as_it_was_to(eps, target):
 
 def test_both_steps_of_a_hierarchical_model_are_found():
     rng = np.random.default_rng(3)
-    problem = volatility(rng.standard_normal(50))
-    fixed = {"L": 10, "jitter": 0.2, "rng": rng}
+    problem, fixed = volatility(rng.standard_normal(50)), {"L": 10, "jitter": 0.2, "rng": rng}
     tuned = tune(sshmc, *problem.start, problem.model, eps_theta=1e-3, eps_phi=5.0, **fixed)
     chain = sshmc(*tuned.start, problem.model, **tuned.steps, n=1000, **fixed)
     assert abs(acceptance(chain.energy_error) - 0.8) < 0.1
@@ -109,8 +108,6 @@ def test_a_target_that_no_step_has_is_warned_of(error, rate):
     (lambda: tune(exact, np.zeros(1), 1.0, rng=None, target=1.0), r"target .* \(0, 1\), not 1.0"),
     (lambda: tune(hmc, np.zeros(10), NORMAL, 0.1, 2, 9, None), "n must be left out"),
     (lambda: tune(exact, np.zeros(1), 1.0, rng=None, target=0), "target must"),
-    (lambda: tune(hmc, np.zeros(10), NORMAL, eps=0.0, L=2, rng=np.random.default_rng(1)),
-     "eps must be a finite number"),
     (lambda: tune(hmc, np.zeros(3), NORMAL, eps=0.1, L=2, rng=np.random.default_rng(1)), "q0 must"),
     (lambda: tune(hmc, np.zeros(10), NORMAL, L=2, rng=None), "required argument: 'eps'"),
     (lambda: tune(hmc, np.zeros(10), NORMAL, eps=0.1, L=2, rng=None, chains=4),
@@ -127,9 +124,5 @@ def test_a_sampler_of_ones_own_is_tuned_or_refused_with_a_reason():
 
     tuned = tune(heated, np.zeros(1), 1.0, rng=None, temp0=2.0)
     assert abs(np.exp(-2 * tuned.steps["eps"]) - 0.8) < 0.02 and len(tuned.start) == 1
-
-    def silent(q0, eps, n, rng):
-        return (np.tile(q0, (n, 1)),)
-
     with pytest.raises(ValueError, match="sampler must return energy_error"):
-        tune(silent, np.zeros(1), 1.0, rng=None)
+        tune(lambda q0, eps, n, rng: (np.tile(q0, (n, 1)),), np.zeros(1), 1.0, rng=None)
