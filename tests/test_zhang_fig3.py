@@ -18,10 +18,10 @@ from reproduce.zhang.printed import GIBBS, SSHMC
 
 
 def fields(seed, chains, d):
-    """Return mean fields of variance 1 that all methods share, with noise."""
-    truth = np.resize([1.0, -1.0], d * d)
+    """Return mean fields of variance 1/4 that all methods share, with noise."""
+    truth = np.resize([0.5, -0.5], d * d)
     noise = np.random.default_rng(seed).standard_normal((chains, d * d))
-    return (truth + 0.02 * noise).tolist()
+    return (truth + 0.01 * noise).tolist()
 
 
 HISTOGRAM = [np.arange(edges.size - 1).tolist() for edges in EDGES.values()]
@@ -60,7 +60,7 @@ MOVED = {
        for method in fig3.ROWS for what, key, k, name, *value in (
            (MEAN, "mean", 0, "sigma^2", 0.2, 0.01), (MEAN, "mean", 1, "beta", -0.4, 0.02),
            (SD, "sd", 0, "sigma^2", 0.7, 0.01), (SD, "sd", 1, "beta", 0.7, 0.01))},
-    **{f"field, {method}": (field(method, 0.3), pairs_of(method, FIELD)) for method in fig3.ROWS},
+    **{f"field, {method}": (field(method, 0.1), pairs_of(method, FIELD)) for method in fig3.ROWS},
     "slow": (put("large", "seconds", [6.0, 6.001]), [TIME]),
     "bad": (put("large", "ess", "beta", Measured(math.log(5.0), 0.01)), [TIME]),
     "short": (put("large", "n", 100_000), [TIME]),
