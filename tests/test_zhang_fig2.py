@@ -22,7 +22,7 @@ def made_up():
     rows = {method: fig2.Posterior(
         {name: Measured(t + 0.5 * SPREAD[name], 1e-4)
          for name, t in zip(NAMES, TRUTH, strict=True)},
-        {name: known(s) for name, s in SPREAD.items()}, speed(method), [], [])
+        {name: known(s) for name, s in SPREAD.items()}, speed(method), [], [0, 1, 2])
         for method in METHODS}
     return fig2.Figure2(20_000, 10, rows, SPREAD, {
         method: dict.fromkeys(("L = 1", "L = 2"), speed(method)) for method in METHODS})
