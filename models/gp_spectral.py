@@ -47,7 +47,7 @@ class GPSpectral(NamedTuple):
 
     @classmethod
     def from_model(cls, model):
-        """Take a GPRegression with one length; ValueError, naming the argument, else."""
+        """Return the model for `model`, a GPRegression with one length; ValueError for others."""
         model = validate.instance("model", model, GPRegression, "from GPRegression.from_data")
         model = validate.model("model", model)
         if model.precision.size != 3:

@@ -379,7 +379,7 @@ def contours(energy, box, levels, points=60):
     return [thin(line) for level in levels for line in lines.lines(z.min() + level)]
 
 
-def thin(line, most=40):
-    """Leave out points of a polyline that lie close to each other."""
-    keep = np.unique(np.linspace(0, len(line) - 1, min(most, len(line))).round().astype(int))
+def thin(line):
+    """Leave out points of a polyline that lie close to each other: 40 are enough."""
+    keep = np.unique(np.linspace(0, len(line) - 1, min(40, len(line))).round().astype(int))
     return np.asarray(line)[keep].tolist()
