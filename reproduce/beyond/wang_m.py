@@ -172,7 +172,7 @@ def pivoting_gain(r, number):
     return average([pivoted[m]["accepted"] - drawn[m]["accepted"] for m in pivoted])
 
 
-CHOSEN = "Section 6.1: the parameters of each method were chosen to give good performance"
+CHOSEN = "Section 6.2: the parameters of each method were chosen to give good performance"
 CLAIMS = [
     *[Claim(f"{method}: log(cost of a draw, m outside / in 10 to 50 % of n), mean over rows",
             quote("m"), lambda r, method=method: average([

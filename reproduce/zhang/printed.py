@@ -95,7 +95,7 @@ SENTENCES = {
     "much higher": ("5.2", "SSHMC again has much higher ESS/s than the other methods"),
     "7 times": ("5.3", "the running time of SSHMC is about 7 times that of standard HMC"),
     "same histograms": ("5.3", "the histograms of all methods converge to the same distribution"),
-    "converge faster": ("5.3", "SSHMC and RMHMC within Gibbs converge faster than HMC"),
+    "converge faster": ("5.3, Figure 2", "SSHMC and RMHMC within Gibbs converge faster than HMC"),
     "two times": ("5.3", "almost two times as many ESS/s as RMHMC within Gibbs"),
     "HMC on Cox": ("5.4", "HMC mixes extremely slowly for the hyperparameters"),
     "consistent": ("5.4", "the samples of RMHMC and SSHMC are consistent"),
