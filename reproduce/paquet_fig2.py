@@ -156,8 +156,8 @@ CLAIMS = [
           "order", budgets=LONGER),
     Claim("(g) acceptance rate", '"carefully tuned"', lambda r: r.runs["g"].accepted, 0.6, 0.9,
           'Section 2.1: the optimum is "around 0.65"; from 0.6 to 0.9 the cost of an effective draw'
-          " is near its least (Betancourt, Byrne and Girolami 2014); the paper prints no rate", "ours",
-          budgets=LONGER),
+          " is near its least (Betancourt, Byrne and Girolami 2014); the paper prints no rate",
+          "ours", budgets=LONGER),
     Claim("(d) seconds / (e) seconds", "(d) left of (e)",
           in_order(lambda r: r.runs["d"].seconds / r.runs["e"].seconds), 0.0, 1.0, LEFT_TO_RIGHT
           + ".  In N^3 / 3, the mirror does 35 per leapfrog step from the prior and 70 from q, so"
