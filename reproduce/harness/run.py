@@ -131,7 +131,7 @@ def parse(doc, argv=None):
     parser = argparse.ArgumentParser(
         description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--budget", choices=claims.BUDGETS, default="short",
-                        help="seconds; about two minutes (the default); the paper's run lengths")
+                        help="up to 3 minutes; up to 8 (the default); the paper's run lengths")
     parser.add_argument("--jobs", type=whole_number(0), default=2, metavar="J",
                         help="parallel processes (default 2, at most the number of cores; 0: all in"
                         " this one, for a debugger)")
