@@ -703,12 +703,20 @@ class Return(NamedTuple):
     def quantile(self, share):
         """Return what a return stays below with probability `share`, in (0, 1)."""
         share = validate.real("share", share, 0.0, 1.0, open_low=True)
-        far = 40 * self.deviations.max()
-        if not self.probability_below(-far) < share < self.probability_below(far):
+        tail = min(share, 1 - share)
+        if tail == 0:
             raise ValueError(f"share must be a probability that float64 tells from 0 and 1, not"
                              f" {share}")
-        return float(brentq(lambda value: self.probability_below(value) - share, -far, far,
-                            xtol=1e-12 * far))
+        largest = self.deviations.max()
+        ratios = largest / self.deviations
+
+        def excess(x):  # of the probability below -largest exp(x)
+            return self.weights @ ndtr(-np.exp(x) * ratios) - tail
+
+        if share == 0.5 or excess(-700.0) <= 0:  # or is, but for rounding
+            return 0.0
+        x = brentq(excess, -700.0, 4.0, xtol=1e-14)  # of deviations of any spread
+        return float(np.copysign(largest * np.exp(x), share - 0.5))
 
 
 class Volatility(NamedTuple):

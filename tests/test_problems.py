@@ -359,6 +359,18 @@ def test_the_next_return_is_a_mixture_over_draws_and_the_next_volatility():
     assert seen.sd == pytest.approx(variance**0.5, rel=1e-9)
 
 
+STRAY = problems.Return(np.array([0.3] * 1000 + [1e13]), np.full(1001, 1 / 1001))
+
+
+@pytest.mark.parametrize("seen", [STRAY, *(problems.Return(
+    np.exp(spread * problems.NODES / 2), problems.WEIGHTS / problems.WEIGHTS.sum())
+    for spread in (0.0, 1.0, 5.0, 8.0))])
+def test_a_quantile_has_its_share_however_far_deviations_spread(seen):
+    for share in (1e-20, 0.05, 0.3, 0.4999, 0.5 - 1e-16, 0.7, 0.999):
+        assert seen.probability_below(seen.quantile(share)) == pytest.approx(share, rel=1e-10)
+    assert seen.quantile(0.5) == 0.0 and seen.quantile(0.7) > 0
+
+
 def test_cells_have_their_intensity():
     problem, x = counts_on_a_grid([[0, 2], [1, 5]]), rng.standard_normal((2, 5, 4))
     wanted = [each.reshape(2, 2) for values in (x, np.exp(x) / 4)
