@@ -85,7 +85,11 @@ def complete(name, values):
                          " of all arguments, or fill them in")
     listed = isinstance(validate.regular(name, values), list | tuple)
     given = np.array(values, object) if listed else np.asarray(values)  # before nan becomes text
-    gone = np.array([any(map(is_missing, np.ravel(row))) for row in np.atleast_1d(given)], bool)
+    if given.dtype.kind in "biuf":  # millions of numbers would take seconds one by one
+        gone = np.isnan(np.atleast_1d(given))
+        gone = gone.any(axis=tuple(range(1, gone.ndim)))
+    else:
+        gone = np.array([any(map(is_missing, np.ravel(row))) for row in np.atleast_1d(given)], bool)
     if gone.any():
         rows = np.flatnonzero(gone).tolist()
         raise ValueError(f"{name} must have no missing values, but {len(rows)} of its {len(gone)}"
@@ -131,7 +135,10 @@ def table(X, names=()):
 
 
 def scale_of(X):
-    """Return the Scale of a table, or raise ValueError for one case or a constant column."""
+    """Return the Scale of a table, and its cases on it, (n, p).
+
+    Raises ValueError for one case or a constant column.
+    """
     X, names = table(X)
     if len(X) == 1:
         raise ValueError("X must have two cases or more, not one: a row for each case")
@@ -147,7 +154,8 @@ def scale_of(X):
         k = int(strange[0])
         raise ValueError(f"X must have no column whose standard deviation is {sd[k]:g}, as that of"
                          f" column {names[k] if names else k!r} in float64: take other units")
-    return Scale(X.mean(axis=0), sd, names)
+    mean = X.mean(axis=0)
+    return Scale(mean, sd, names), (X - mean) / sd
 
 
 def two_classes(y, n):
@@ -283,8 +291,7 @@ def logistic_regression(X, y, sigma_alpha=5.0, sigma_beta=5.0):
 
     Raises ValueError, naming the argument, for anything else.
     """
-    scale = scale_of(X)
-    Z = scale(X)
+    scale, Z = scale_of(X)
     check_order(X, y=y)
     second, classes = two_classes(y, len(Z))
     return Logistic(LogisticRegression.from_data(Z, second, sigma_alpha, sigma_beta), scale,
@@ -345,8 +352,7 @@ def hierarchical_logistic(X, y, group, lam=0.01):
 
     Raises ValueError, naming the argument, for anything else.
     """
-    scale = scale_of(X)
-    Z = scale(X)
+    scale, Z = scale_of(X)
     check_order(X, y=y, group=group)
     second, classes = two_classes(y, len(Z))
     group = complete("group", group)
@@ -445,8 +451,7 @@ def gp_regression(X, y, kind="ard"):
 
     Raises ValueError, naming the argument, for anything else.
     """
-    scale = scale_of(X)
-    Z = scale(X)
+    scale, Z = scale_of(X)
     check_order(X, y=y)
     y = numbers("y", y, (len(Z),))
     with np.errstate(over="ignore"):  # of squares
@@ -668,8 +673,7 @@ def gp_classifier(X, y, kind="isotropic"):
     """
     if not (isinstance(kind, str) and kind in KINDS):
         raise ValueError(f"kind must be 'isotropic' or 'ard', not {kind!r:.80}")
-    scale = scale_of(X)
-    Z = scale(X)
+    scale, Z = scale_of(X)
     check_order(X, y=y)
     second, classes = two_classes(y, len(Z))
     y, ones = np.where(second, 1.0, -1.0), np.ones(Z.shape[1])

@@ -129,6 +129,17 @@ def test_what_pandas_has_for_a_missing_value_is_refused():
     np.testing.assert_allclose(full.scale.mean, [35 / 9 + 4 / 9, X[:, 1].mean()])
 
 
+@pytest.mark.parametrize("kind", [float, np.float32, int, bool])
+def test_numbers_are_read_once_and_not_looked_at_one_by_one(kind, monkeypatch):
+    tables, read = [], problems.table
+    monkeypatch.setattr(problems, "is_missing", None)
+    monkeypatch.setattr(problems, "table", lambda *given: tables.append(given) or read(*given))
+    cases = (X > X.mean(axis=0) if kind is bool else 10 * X).astype(kind)
+    problem = logistic_regression(cases, NAMES == "yes")
+    np.testing.assert_array_equal(problem.model.X[:, 1:], problem.scale(cases))
+    assert len(tables) == 2  # the second of them here
+
+
 def test_each_group_has_its_own_weights():
     group = np.array(["b", "a", "c"] * 3)
     problem = hierarchical_logistic(X, NAMES, group)
