@@ -105,6 +105,8 @@ def pieces():
         found = quietly(sampler, **arguments)
         fields = {"samples", "theta", "phi", "energies", "accepted", "step"}
         alone = same_as_called(found, sampler, *fields & {*found.chains[0]._fields}, **arguments)
+        if hasattr(alone[0].counts, "g"):  # of each transition
+            assert {each.counts.g for each in (*alone, *found.chains)} == {alone[0].counts.g}
         # or this would see nothing
         assert min(np.mean(getattr(each, "accepted", 1.0)) for each in alone) > 0.3
         assert sampler is not runs.slice_sampling or [str(each.counts) for each in alone] == [
