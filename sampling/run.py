@@ -103,8 +103,7 @@ class Chains(NamedTuple):
             pickle.dumps(self.model)
         except (AttributeError, TypeError, pickle.PicklingError):
             return Chains, self[:3]
-        here = type(self.model).__module__ == "__main__"  # which is another one elsewhere
-        return Chains, self[:3] if here else tuple(self)
+        return Chains, self[:3] if is_of_main(self.model) else tuple(self)
 
     @property
     def variables(self):
@@ -163,6 +162,12 @@ class Chains(NamedTuple):
         if int(arviz.__version__.split(".")[0]) > 0:
             return arviz.from_dict(groups)
         return arviz.from_dict(**groups)
+
+
+def is_of_main(model):
+    """Tell whether a model, or one in it, is of a class of __main__: another module elsewhere."""
+    return type(model).__module__ == "__main__" or (
+        isinstance(model, tuple) and any(map(is_of_main, model)))
 
 
 def variables_of(found):

@@ -43,6 +43,7 @@ from models.gaussian import Gaussian
 from models.jit import ROOT
 from models.mixture import gaussian_mixture, mixture_draw
 from models.non_centred import NonCentred
+from models.soft_abs import SoftAbs
 from sampling import run as runs
 from sampling.check import check_model
 from sampling.problems import counts_on_a_grid, hierarchical_logistic, logistic_regression
@@ -572,7 +573,8 @@ def test_chains_are_pickled_without_a_model_that_cannot_be(monkeypatch):
     with monkeypatch.context() as patch:  # of a script: another module where the file is read
         patch.setattr(Gaussian, "__module__", "__main__")
         patch.setattr(sys.modules["__main__"], "Gaussian", Gaussian, raising=False)
-        assert pickle.loads(pickle.dumps(found._replace(model=MODEL))).model is None
+        for model in (MODEL, NonCentred(MODEL), SoftAbs(NonCentred(MODEL), 1.0)):
+            assert pickle.loads(pickle.dumps(found._replace(model=model))).model is None
     copy = pickle.loads(pickle.dumps(found._replace(model=MODEL)))
     assert runs.same(copy.model, MODEL) and copy.wanted == found.wanted
     np.testing.assert_array_equal(copy.variables["q"], found.variables["q"])
