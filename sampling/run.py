@@ -484,13 +484,14 @@ def rates_of(found):
 
 
 def diverging(found, sampler):
-    """Return which trajectories of a result diverged; of a walk, which energies were not finite.
+    """Return which trajectories of a result diverged; of a walk, which energies were nan or -inf.
 
-    A slice sampler has none: a point without density is outside of the slice, which is no fault.
+    A point without density is no fault of a walk, which rejects it, nor of a slice sampler, which
+    has none: it is outside of the slice.
     """
     if hasattr(found, "energy_error"):
         error = found.energy_error
-        return ~np.isfinite(error) | ((error > DIVERGENT) & (sampler not in WALKS))
+        return ~((error > -np.inf) & ((error <= DIVERGENT) | (sampler in WALKS)))
     return getattr(found, "divergent", np.empty(0, bool))
 
 

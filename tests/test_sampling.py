@@ -288,15 +288,18 @@ def test_a_bar_counts_what_diverged_in_all_pieces():
     assert str(runs.Tally().after(part, hmc).after(part, hmc)) == "accepted 0.75, diverged 200"
 
 
-def test_a_walk_to_where_u_is_large_is_no_divergence_and_to_where_it_is_infinite_one():
+def test_a_walk_to_where_u_is_large_or_infinite_is_no_divergence_and_to_where_it_is_nan_one():
     x = generator(6).standard_normal((1, 100, 1))
     error = np.where(np.arange(100) == 7, np.inf, 5000.0)
-    assert chains_of(x, energy_error=error)._replace(sampler=random_walk).divergences == 1
+    for sampler in runs.WALKS:
+        for bad, counted in ((np.inf, 0), (np.nan, 1), (-np.inf, 1)):
+            one = chains_of(x, energy_error=np.where(error == np.inf, bad, error))
+            assert one._replace(sampler=sampler).divergences == counted
     assert chains_of(x, energy_error=error).divergences == 100
     assert chains_of(x, energy_error=np.minimum(error, 1000.0)).divergences == 0
     assert chains_of(x, energy_error=-np.abs(error)).divergences == 1  # downhill is none
     # of two transitions a draw one is enough
-    twice = chains_of(x, energy_error=np.where(np.arange(200) == 7, np.inf, 0.0),
+    twice = chains_of(x, energy_error=np.where(np.arange(200) == 7, np.nan, 0.0),
                       accepted=np.ones(200))._replace(sampler=random_walk)
     assert twice.statistics["diverging"][0].nonzero()[0].tolist() == [3]
 
