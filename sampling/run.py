@@ -214,6 +214,9 @@ def run(sampler, *arguments, chains=4, jobs=None, bars=True, **named):
     Ctrl-C stops all chains within a second; what each has drawn by then is given back, cut to the
     length of the shortest.  It is raised again where some chain has no draw yet.
 
+    Counts of evaluations depend on how fast the machine is, because most samplers evaluate the
+    state from which a piece begins anew.
+
     Raises what the sampler raises for wrong arguments, before anything runs.  RuntimeWarning, once,
     if a chain has accepted nothing, has not moved, or if more than a hundredth of all trajectories
     diverged.
