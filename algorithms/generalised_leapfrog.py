@@ -343,7 +343,7 @@ def finite(a):
 
 def check_start(name, x, model):
     """Return `x` as a (d,) array if the model's functions agree with it and are finite there."""
-    x = validate.array(name, x, (validate.dimension(model),))
+    x = validate.state(name, x, model, gradient=True, matrix=metric, tensor=metric_gradient)
     d = x.size
     try:
         found = [np.shape(f(x, model)) for f in (U, grad_U, metric, metric_gradient)]
@@ -381,10 +381,8 @@ def way_back(x, p, end, model, l_max, eps, f_max, tol, tol_back):
 
 
 def warn_of_slopes(x0, model):
-    """Warn if derivatives are not those of the energy and of the metric."""
+    """Warn if the derivatives of the metric are not its own: validate.state has seen to U's."""
     kind = validate.class_name(type(model))
-    validate.warn_of_slope(f"U and grad_U of {kind}", lambda x: U(x, model),
-                           lambda x: grad_U(x, model), x0)
     validate.warn_of_metric(f"metric and metric_gradient of {kind}", lambda x: metric(x, model),
                             lambda x: metric_gradient(x, model), x0)
 

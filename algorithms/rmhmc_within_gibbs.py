@@ -555,13 +555,16 @@ class Chain(NamedTuple):
 
 
 def warn_of_slopes(theta, phi, model):
-    """Warn if derivatives with respect to phi are not those of the energy and of the metric."""
+    """Warn if derivatives by phi are not those of energy and metric, and refuse what is none."""
     Theta, kind = precompute_theta(theta, model), validate.class_name(type(model))
+    if isinstance(block_phi(Theta, model), MetricPhiGivenTheta):  # phi_geometry writes into it
+        validate.own_array(grad_U_phi, precompute_phi(phi, model), Theta, model)
 
     def at(function):
         return lambda x: function(precompute_phi(x, model), Theta, model)
 
-    validate.warn_of_slope(f"U_phi and grad_U_phi of {kind}", at(U_phi), at(grad_U_phi), phi)
+    validate.warn_of_new_slope("phi0", f"U_phi and grad_U_phi of {kind}", at(U_phi),
+                               at(grad_U_phi), phi)
     if type(model) in metric_gradient_phi.implementations:
         validate.warn_of_metric(f"metric_phi and metric_gradient_phi of {kind}", at(metric_phi),
                                 at(metric_gradient_phi), phi)

@@ -342,9 +342,8 @@ def sshmc_general_step(theta, phi, model, eps_theta, eps_phi, L, n_theta, n_phi,
 # Chains
 
 # of a model; it may have more
-NEEDED = (sizes, precompute_phi, precompute_theta, U_theta, U_prior, grad_U2, momentum_theta,
-          velocity_theta,
-          log_det_theta)
+NEEDED = (sizes, precompute_phi, precompute_theta, U_theta, grad_U_theta, U_prior, grad_U2,
+          momentum_theta, velocity_theta, log_det_theta, momentum_phi, velocity_phi, log_det_phi)
 
 
 class Counts(NamedTuple):
@@ -377,6 +376,7 @@ def check_blocks(theta, phi, model):
     n, h = sizes(model)
     theta = validate.array("theta0", theta, (n,)).copy()  # it could be one that is read-only
     phi = validate.array("phi0", phi, (h,)).copy()
+    validate.blocks("theta0", theta, phi, model)
     energy = U_theta(theta, precompute_phi(phi, model), model) + U_prior(phi, model)
     if not np.isfinite(energy):
         raise ValueError(f"theta0 and phi0 must be where U is finite, but U there is {energy}")
@@ -384,7 +384,7 @@ def check_blocks(theta, phi, model):
 
 
 def warn_of_slopes(theta, phi, model):
-    """Warn if the gradient of a block is not that of its energy."""
+    """Warn if the gradient of a block is not that of its energy, and refuse what is none."""
     Phi, Theta = precompute_phi(phi, model), precompute_theta(theta, model)
     kind, at_rest = validate.class_name(type(model)), np.zeros(theta.size)
 
@@ -392,11 +392,15 @@ def warn_of_slopes(theta, phi, model):
         Phi = precompute_phi(x, model)
         return U_theta(theta, Phi, model) + U_prior(x, model) + log_det_theta(Phi, model) / 2
 
-    validate.warn_of_slope(f"U_theta and grad_U_theta of {kind}",
-                           lambda x: U_theta(x, Phi, model),
-                           lambda x: grad_U_theta(x, Phi, model), theta)
-    validate.warn_of_slope(f"U_2 and grad_U2 of {kind}", energy_2, lambda x: grad_U2(
-        precompute_phi(x, model), Theta, at_rest, model), phi)
+    validate.evaluate(f"grad_U_theta of {kind}", grad_U_theta, theta, model, Phi)
+    if type(model) in add_grad_auxiliary_phi.implementations:  # which adds to it, in place
+        validate.own_array(grad_U_theta, theta, Phi, model)
+    validate.warn_of_new_slope(
+        "theta0", f"U_theta and grad_U_theta of {kind}", lambda x: U_theta(x, Phi, model),
+        lambda x: grad_U_theta(x, Phi, model), theta)
+    validate.warn_of_new_slope(
+        "phi0", f"U_2 and grad_U2 of {kind}", energy_2, lambda x: grad_U2(
+            precompute_phi(x, model), Theta, at_rest, model), phi)
 
 
 def check_sshmc(theta0, phi0, model, eps_theta, eps_phi, L, n, rng, n_theta=1, n_phi=1, jitter=0.0,

@@ -94,6 +94,13 @@ def dimension(given):
     return validate.dimension(given.model)
 
 
+@validate.written.register(SoftAbs)
+@validate.written.register(Contracted)
+def written(given):
+    """The gradient of U, and the third derivatives."""
+    return [(grad_U, given.model), (hessian_gradient, given.model)]
+
+
 @validate.check_values.register(SoftAbs)
 @validate.check_values.register(Contracted)
 def check_values(given, name):

@@ -5,6 +5,7 @@ Every message says which argument, what it was, and what was expected.
 
 import inspect
 import numbers
+import re
 import sys
 import warnings
 from decimal import Decimal
@@ -22,11 +23,16 @@ from models.interface import (
     U,
     U_and_grad_U,
     U_phi,
+    U_prior,
     U_theta,
     grad_U,
+    grad_U_theta,
+    log_det_phi,
+    momentum_phi,
     precompute_phi,
     precompute_theta,
     sizes,
+    velocity_phi,
 )
 from models.jit import ROOT, Generic, explain
 from models.linalg import cholesky
@@ -35,6 +41,7 @@ OURS = tuple(str(ROOT / folder) for folder in ("algorithms", "models", "sampling
 SLOPE_STEPS = (1e-4, 1e-6, 1e-8)  # of differences, relative to an entry or to 1
 differenced = {}  # models without grad_U of which a warning has told
 rehearsed = {}  # functions of models, with shapes, that found all that they looked for
+OF_L_PHI = momentum_phi, velocity_phi, log_det_phi  # unless a model has its own
 NO_NUMBER = bool, np.timedelta64  # though Python takes them for whole numbers
 LARGEST = 2**31 - 1  # of a count: sizes that are products of two of them fit into 64 bits
 
@@ -202,6 +209,12 @@ def implements(name, value, *needed):
             raise ValueError(f"{name} must have {function.__name__} ({file}), but"
                              f" {kind} has none: write one with"
                              f" @{function.__name__}.register({kind})")
+        if function in OF_L_PHI and type(value) not in function.implementations and not hasattr(
+                value, "L_phi"):
+            kind, made = class_name(type(value)), function.__name__
+            raise ValueError(f"{name} must have {made} (models/interface.py), or a field L_phi, the"
+                             " lower Cholesky factor of a constant mass of phi, but"
+                             f" {kind} has neither: write one with @{made}.register({kind})")
 
 
 def class_name(kind):
@@ -407,48 +420,32 @@ def fits(name, value, x0):
     return value
 
 
-def state(name, value, model, gradient=False, matrix=None):
+def state(name, value, model, gradient=False, matrix=None, tensor=None, energy=U):
     """Return `value` as a (d,) float64 array at which U is finite; `model` is checked.
 
-    With `gradient`, warn if grad_U is not that of U.  With `matrix`, a generic function, refuse
-    what is no (d, d) array of float64 there.
+    With `gradient`, warn if grad_U is not that of U.  With `matrix` or `tensor`, generic functions,
+    refuse what is no (d, d) or (d, d, d) array of float64 there; with `tensor`, which RMHMC takes,
+    also what it writes into and the model keeps.  `energy` is what U is.
     """
     value, kind = array(name, value, (dimension(model),)), class_name(type(model))
-    rehearse(name, value, model, U, grad_U, U_and_grad_U)
-    energy = evaluate(f"U of {kind}", U, value, model)
-    for found in () if is_ours(model) else list_returned(U.implementations.get(type(model))):
-        if isinstance(found, types.Optional):
-            raise ValueError(f"U of {kind} must return a number in every case, but in some it"
-                             " returns None: look for an `if` without a return")
-        if found == types.float32:
-            raise ValueError(f"U of {kind} must return a float64, not a float32: let all in it be"
-                             " of float64")
-    if not isinstance(energy, numbers.Real) or isinstance(energy, bool):
-        raise ValueError(f"U of {kind} must return a number, not {energy!r:.80}")
+    rehearse(name, value, model, energy, grad_U, U_and_grad_U)
+    called, energy = energy.__name__, energy_at(energy, value, model)
     if not np.isfinite(energy):
         empty = [field for field, each in zip(model._fields, model, strict=True)
                  if getattr(each, "dtype", None) == np.float64 and np.isnan(each).any()]
-        raise ValueError(f"{name} must be where U is finite, but U there is {energy}" + "".join(
+        raise ValueError(f"{name} must be where {called} is finite, but {called} there is {energy}"
+                         + "".join(
             f": {kind}.{field} holds nan" for field in empty[:1]))
     if type(model) in grad_U.implementations and (gradient or dimension(model) == -1):
-        slope = evaluate(f"grad_U of {kind}", grad_U, value, model)
-        if not (isinstance(slope, np.ndarray) and slope.dtype == value.dtype
-                and slope.shape == value.shape):
-            found = (f"{slope.dtype} of shape {slope.shape}" if isinstance(slope, np.ndarray) else
-                     f"a {type(slope).__name__}")
-            raise ValueError(f"{name} has shape {value.shape}, so grad_U of {kind} must be an array"
-                             f" of float64 of that shape there, not {found}")
+        slope = slope_like(name, value, f"grad_U of {kind}",
+                           evaluate(f"grad_U of {kind}", grad_U, value, model))
         if gradient and not np.isfinite(slope).all():
             raise ValueError(f"{name} must be where grad_U of {kind} is finite, but"
                              f" {np.count_nonzero(~np.isfinite(slope))} of its {slope.size} entries"
                              " there are not: mend grad_U, or begin elsewhere")
         if gradient:
-            first = slope.copy()
-            warn_of_slope(f"U and grad_U of {kind}", lambda q: U(q, model),
-                          lambda q: grad_U(q, model), value)
-            if not (slope == first).all():
-                raise ValueError(f"grad_U of {kind} must return a new array at each call, but"
-                                 " writes into what it returned before: return a copy of it")
+            warn_of_new_slope(name, f"U and grad_U of {kind}", lambda q: U(q, model),
+                              lambda q: grad_U(q, model), value)
     if gradient and type(model) in U_and_grad_U.implementations and not is_ours(model):
         both = evaluate(f"U_and_grad_U of {kind}", U_and_grad_U, value, model)
         slope = grad_U(value, model)
@@ -460,33 +457,123 @@ def state(name, value, model, gradient=False, matrix=None):
             raise ValueError(f"U_and_grad_U of {kind} must return what U and grad_U return, here"
                              f" ({energy!r}, {slope!r:.80}), not {both!r:.80}")
     if matrix:
-        rehearse(name, value, model, matrix)
-        found = np.asarray(call_compiled(matrix, value, model))
-        if found.shape != 2 * value.shape or found.dtype != value.dtype:
-            raise ValueError(f"{name} has shape {value.shape}, so {matrix.__name__} of {kind} must"
-                             f" be an array of float64 of shape {2 * value.shape} there, not"
-                             f" {found.dtype} of shape {found.shape}")
+        check_tensor(name, value, model, matrix, 2)
+    if tensor:
+        for function, owner in written(model):
+            own_array(function, value, owner)
+        check_tensor(name, value, model, tensor, 3)
     return value
 
 
-def rehearse(name, value, model, *functions):
+def blocks(name, theta, phi, model):
+    """Return theta of a hierarchical model, of which U_theta and U_prior are energies there."""
+    of_phi = name.replace("theta", "phi")
+    rehearse(of_phi, phi, model, precompute_phi, U_prior)
+    Phi = evaluate(f"precompute_phi of {class_name(type(model))}", precompute_phi, phi, model)
+    rehearse(name, theta, model, U_theta, grad_U_theta, given=(Phi,))
+    rehearse(name, theta, model, precompute_theta)
+    energy_at(U_theta, theta, model, Phi)
+    energy_at(U_prior, phi, model)
+    return theta
+
+
+def energy_at(function, value, model, *given):
+    """Return an energy, or raise ValueError if it is no number of 64 bits in every case."""
+    what = f"{function.__name__} of {class_name(type(model))}"
+    energy = evaluate(what, function, value, model, *given)
+    for found in () if is_ours(model) else list_returned(function.implementations.get(type(model))):
+        if isinstance(found, types.Optional):
+            raise ValueError(f"{what} must return a number in every case, but in some it returns"
+                             " None: look for an `if` without a return")
+        if found == types.float32:
+            raise ValueError(f"{what} must return a float64, not a float32: let all in it be of"
+                             " float64")
+    if not isinstance(energy, numbers.Real) or isinstance(energy, bool):
+        raise ValueError(f"{what} must return a number, not {energy!r:.80}")
+    return energy
+
+
+def slope_like(name, value, what, slope):
+    """Return a gradient, or raise ValueError if it is no array of float64 of the shape of value."""
+    if not (isinstance(slope, np.ndarray) and slope.dtype == value.dtype
+            and slope.shape == value.shape):
+        found = (f"{slope.dtype} of shape {slope.shape}" if isinstance(slope, np.ndarray) else
+                 f"a {type(slope).__name__}")
+        raise ValueError(f"{name} has shape {value.shape}, so {what} must be an array of float64 of"
+                         f" that shape there, not {found}")
+    return slope
+
+
+def warn_of_new_slope(name, what, energy, gradient, value):
+    """Do as warn_of_slope, and raise ValueError for what is no gradient, or no new array."""
+    function = what.partition(" and ")[2]
+    slope = slope_like(name, value, function, gradient(value))
+    first = slope.copy()
+    warn_of_slope(what, energy, gradient, value)
+    if not ((slope == first) | np.isnan(first)).all():
+        raise ValueError(f"{function} must return a new array at each call, but writes into what"
+                         " it returned before: return a copy of it")
+
+
+def check_tensor(name, value, model, function, order):
+    """Raise ValueError unless function(value, model) is float64, with d entries along each axis."""
+    rehearse(name, value, model, function)
+    what, shape = f"{function.__name__} of {class_name(type(model))}", order * value.shape
+    found = np.asarray(evaluate(what, function, value, model))
+    if found.shape != shape or found.dtype != value.dtype:
+        raise ValueError(f"{name} has shape {value.shape}, so {what} must be an array of float64 of"
+                         f" shape {shape} there, not {found.dtype} of shape {found.shape}")
+
+
+@singledispatch
+def written(model):
+    """List the functions into whose results RMHMC writes, each with the model that it is of."""
+    return [(grad_U, model)]
+
+
+def own_array(function, *arguments):
+    """Raise ValueError if what a function returns, to be written into, is in its arguments."""
+    found = np.asarray(call_compiled(function, *arguments))
+    for name, value in zip(inspect.signature(function).parameters, arguments, strict=True):
+        for place, each in arrays_in(name, value):
+            if np.shares_memory(found, each):
+                raise ValueError(f"{function.__name__} of {class_name(type(arguments[-1]))} must"
+                                 " return an array of its own, since the sampler writes into it,"
+                                 f" not memory of {place}: return {place}.copy()")
+
+
+def arrays_in(name, value):
+    """Yield (its name, array) of all arrays in a tuple, and in those inside of it."""
+    if isinstance(value, np.ndarray):
+        yield name, value
+    elif isinstance(value, tuple):
+        fields = getattr(value, "_fields", None)
+        for i, each in enumerate(value):
+            yield from arrays_in(f"{name}.{fields[i]}" if fields else f"{name}[{i}]", each)
+
+
+def rehearse(name, value, model, *functions, given=()):
     """Raise ValueError if one that the class of a model has fails at `value`, not compiled.
 
     Compiled code does not look whether an array has the entry that it reads or writes: of an array
     that is too short it takes what else is in memory.  Once for each function, shapes and whole
     numbers, which may be indices; the models of this project check theirs.
+
+    given : what the functions take between `value` and the model
     """
     if is_ours(model):
         return
     for function in functions:
         made = function.implementations.get(type(model))
-        shapes = made, value.shape, outline(model)
+        shapes = made, value.shape, outline(given), outline(model)
         if made is None or shapes in rehearsed:
             continue
         try:
             with np.errstate(all="ignore"), warnings.catch_warnings(action="ignore"):
-                getattr(made, "py_func", made)(value.copy(), model)
-        except IndexError as error:
+                getattr(made, "py_func", made)(value.copy(), *given, model)
+        except (IndexError, ValueError) as error:
+            if not isinstance(error, IndexError) and not re.search("shape|core dim", str(error)):
+                continue  # math.log(-1), which compiled is nan
             last = error.__traceback__
             while last.tb_next:
                 last = last.tb_next
@@ -545,18 +632,19 @@ def outline(value):
     return value if isinstance(value, int | np.integer | str) else type(value)
 
 
-def evaluate(what, function, value, model):
-    """Return function(value, model), or raise ValueError if that writes into the array.
+def evaluate(what, function, value, model, *others):
+    """Return function(value, *others, model), or raise ValueError if it writes into the array.
 
     A function of the user's is asked without zeros first, which q *= 2 leaves as they are.
     """
     points = [value] if is_ours(model) or value.all() else [np.where(value, value, 0.01), value]
     for point in points:
         given = point.copy()
-        found = call_compiled(function, given, model)
+        found = call_compiled(function, given, *others, model)
         if not (given == point).all():  # np.array_equal takes the exception of a signal for a no
+            name = next(iter(inspect.signature(function).parameters))
             raise ValueError(f"{what} must leave its argument as it is, but writes into it: begin"
-                             " it with q = q.copy()")
+                             f" it with {name} = {name}.copy()")
     return found
 
 

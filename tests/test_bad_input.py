@@ -10,10 +10,12 @@ import sys
 from ast import literal_eval
 from functools import reduce
 from importlib import import_module
+from typing import NamedTuple
 
 import numpy as np
 import pytest
 
+from algorithms import rmhmc_within_gibbs
 from algorithms import shahbaba_split_hmc as split_hmc
 from algorithms.ais import HMC, geometric_ladder
 from algorithms.ep import ep
@@ -594,6 +596,138 @@ Crooked = own("Crooked", lambda q, model: q @ q / 2, lambda q, model: model.slop
 def test_of_a_wrong_gradient_it_is_warned(name):
     with pytest.warns(RuntimeWarning, match="U and grad_U of Crooked disagree"):
         CALLS[name][0].check(**CALLS[name][1] | dict(model=Crooked(1.1), rng=rng()))
+
+
+def doubles(q, model):
+    q *= 2.0
+    return q @ q
+
+
+@pytest.mark.parametrize(("U", "said"), [
+    (doubles, "U of Odd must leave its argument"), (lambda q, model: None, "U of Odd must return"),
+    (lambda q, model: q[3], r"\w0? has shape \(\d,\), but there U of Odd fails: index 3"),
+    (lambda q, model: q @ np.ones(4), r"\w0? has shape .* U of Odd fails: .* core dim")])
+@pytest.mark.parametrize("name", [
+    "hmc", "a leapfrog", "generalised_leapfrog", "elliptical_slice of one's own"])
+def test_an_energy_that_is_none_is_refused(name, U, said, monkeypatch):
+    kind = own("Odd", U, lambda q, model: q, compiled=False)
+    for function in (interface.metric, interface.metric_gradient):
+        monkeypatch.setitem(function.implementations, kind, None)
+    with pytest.raises(ValueError, match=f"^{said}"):
+        CALLS[name][0].check(**CALLS[name][1] | dict(model=kind()) | (
+            {} if name == "a leapfrog" else dict(rng=rng())))
+
+
+@pytest.mark.parametrize(("function", "shape", "said"), [
+    (interface.metric, (2,), r"metric of Odd must be an .* shape \(2, 2\) there, not float64"),
+    (interface.metric_gradient, (2, 2), r"metric_gradient of .* shape \(2, 2, 2\) there, not")])
+def test_a_metric_of_another_shape_is_refused(function, shape, said, monkeypatch):
+    kind = own("Odd", lambda q, model: q @ q / 2, lambda q, model: 1.0 * q, compiled=False)
+    for each in (interface.metric, interface.metric_gradient):
+        monkeypatch.setitem(each.implementations, kind, lambda q, model: np.eye(2))
+    monkeypatch.setitem(function.implementations, kind, lambda q, model: np.zeros(shape))
+    with pytest.raises(ValueError, match=rf"^x0 has shape \(2,\), so {said}"):
+        call("generalised_leapfrog", model=kind())
+
+
+class Blocks(NamedTuple):
+    """Two parameters and a hyperparameter, N(0, 1) all."""
+
+    kept: np.ndarray
+    L_phi: np.ndarray
+
+
+class Plain(NamedTuple):
+    """The same without a mass of phi."""
+
+    kept: np.ndarray
+
+
+class ThetaOfBlocks(NamedTuple):
+    theta: np.ndarray
+
+
+class PhiOfBlocks(NamedTuple):
+    phi: np.ndarray
+
+
+OF_BLOCKS = {
+    "sizes": lambda model: (2, 1), "precompute_phi": lambda phi, model: PhiOfBlocks(phi),
+    "precompute_theta": lambda theta, model: ThetaOfBlocks(theta),
+    "U_theta": lambda theta, Phi, model: theta @ theta / 2,
+    "grad_U_theta": lambda theta, Phi, model: 1.0 * theta,
+    "U_prior": lambda phi, model: phi @ phi / 2,
+    "U_phi": lambda Phi, Theta, model: Phi.phi @ Phi.phi / 2,
+    "grad_U_phi": lambda Phi, Theta, model: 1.0 * Phi.phi,
+    "grad_U2": lambda Phi, Theta, r, model: 1.0 * Phi.phi,
+    "momentum_theta": lambda z, Phi, model: z, "velocity_theta": lambda r, Phi, model: r,
+    "log_det_theta": lambda Phi, model: 0.0}
+
+
+@pytest.fixture
+def blocks(monkeypatch):
+    """Give a sampler a model of two blocks some functions of which are others, or lacking."""
+    def check(sampler, kind=Blocks, **change):
+        for name, made in (OF_BLOCKS | change).items():
+            monkeypatch.setitem(getattr(interface, name).implementations, kind, made)
+            if made is None:
+                del getattr(interface, name).implementations[kind]
+        model = kind(*(np.ones(2), np.eye(1))[:len(kind._fields)])
+        arguments = CALLS[sampler][1] | dict(theta0=numbers(2), phi0=numbers(1), model=model)
+        return CALLS[sampler][0].check(**arguments, rng=rng())
+
+    return check
+
+
+def refilled(x, kept):
+    kept[:x.size] = x
+    return kept[:x.size]
+
+
+@pytest.mark.parametrize(("change", "said"), [
+    (dict(U_theta=lambda theta, Phi, model: doubles(theta, model)),
+     "U_theta of Blocks must leave its .* theta = theta.copy"),
+    (dict(U_prior=doubles), "U_prior of Blocks must leave its .* phi = phi.copy"),
+    (dict(U_theta=lambda theta, Phi, model: None), "U_theta of Blocks must return a number, not N"),
+    (dict(U_theta=lambda theta, Phi, model: theta[2]), r"theta0 .* U_theta of Blocks fails: index"),
+    (dict(precompute_phi=lambda phi, model: phi[1]), r"phi0 .* precompute_phi of Blocks fails: "),
+    (dict(grad_U_theta=lambda theta, Phi, model: theta.astype(np.float32)),
+     r"theta0 has .* so grad_U_theta of Blocks must be an array of .* not float32"),
+    (dict(grad_U_theta=lambda theta, Phi, model: doubles(theta, model)), "grad_U_theta .* leave"),
+    (dict(grad_U_theta=lambda theta, Phi, model: refilled(theta, model.kept)),
+     "grad_U_theta of Blocks must return a new array at each call"),
+    (dict(grad_U2=lambda Phi, Theta, r, model: None), "phi0 has .* so grad_U2 .* not a NoneType"),
+    (dict(grad_U2=lambda Phi, Theta, r, model: refilled(Phi.phi, model.kept)), "grad_U2 .* new"),
+    (dict(grad_U_theta=lambda theta, Phi, model: model.kept,
+          U_theta=lambda theta, Phi, model: theta @ model.kept,
+          add_grad_auxiliary_phi=lambda g, theta, r_phi, model: None),
+     r"grad_U_theta of Blocks must return an array of its own, .*: return model\.kept\.copy"),
+    (dict(grad_U_theta=None), r"model must have grad_U_theta .*@grad_U_theta.register\(Blocks\)")])
+def test_functions_of_two_blocks_are_looked_at_as_those_of_one(change, said, blocks):
+    blocks("sshmc")
+    with pytest.raises(ValueError, match=f"^{said}"):
+        blocks("sshmc", **change)
+
+
+def test_a_model_without_a_mass_of_phi_is_told_what_to_write(blocks):
+    own_mass = dict(momentum_phi=lambda z, Theta, model: z, velocity_phi=lambda r, Theta, model: r)
+    for change, lacking in (({}, "momentum_phi"), (own_mass, "log_det_phi")):
+        with pytest.raises(ValueError, match=f"^model must have {lacking} .* field L_phi, .* Plain"
+                                             rf" has neither: .*@{lacking}.register\(Plain\)$"):
+            blocks("sshmc", Plain, **change)
+    blocks("sshmc", Plain, **own_mass, log_det_phi=lambda Theta, model: 0.0)
+
+
+@pytest.mark.parametrize(("gradient", "said"), [
+    (lambda Phi, Theta, model: model.kept[:1], r"of its own, .* not memory of model\.kept: return"),
+    (lambda Phi, Theta, model: Phi.phi, r"of its own, .* not memory of Phi\.phi: return Phi\.phi"),
+    (lambda Phi, Theta, model: None, "be an array of float64 of that shape there, not a NoneType")])
+def test_rmhmc_within_gibbs_writes_into_no_memory_of_the_model(gradient, said, blocks, monkeypatch):
+    monkeypatch.setitem(rmhmc_within_gibbs.block_phi.implementations, Blocks,
+                        rmhmc_within_gibbs.phi_by_generalised_leapfrog.py_func)
+    blocks("rmhmc_within_gibbs")
+    with pytest.raises(ValueError, match=f"grad_U_phi of Blocks must .*{said}"):
+        blocks("rmhmc_within_gibbs", grad_U_phi=gradient)
 
 
 OTHERS = LogisticRegression.from_data(X[::-1], (SIGNS + 1) / 2)

@@ -119,7 +119,7 @@ def test_a_Gaussian_of_ones_own_is_taken_off_and_drawn_from():
 def test_the_record_is_that_of_its_updates():
     model, ours, theirs = normal(DATA.y), np.random.default_rng(1), np.random.default_rng(1)
     chain = ellipses.elliptical_slice(Q, model, 20, ours, MEAN, FACTOR, thin=3)
-    assert chain.counts.likelihood == model.calls[0] - 1  # one for the check of x0
+    assert chain.counts.likelihood == model.calls[0] - 2  # two for the check of x0
     relative, tally, x = Relative(DATA, MEAN, FACTOR), np.zeros(2, int), Q
     value = log_L(x, relative)
     for t in range(20):

@@ -8,6 +8,7 @@ import pytest
 
 import algorithms.generalised_leapfrog as module
 from algorithms.generalised_leapfrog import generalised_leapfrog, rmhmc, rmhmc_step
+from algorithms.hmc import hmc
 from conftest import counted, one
 from departing import departs
 from differences import differences
@@ -225,8 +226,8 @@ metric_gradient.register(Bent)(lambda q, model: 2 * model.factor * model.scale *
 
 
 @pytest.mark.parametrize(("x0", "scale", "message"), [
-    (np.zeros(3), 2.0, "x0 has 3 entries, which does not fit the model"),
-    (np.zeros(1), 2.0, "x0 has 1 entries, but the model's"),
+    (np.zeros(3), 2.0, r"x0 has shape \(3,\), but there U of Bent fails: .* broadcast"),
+    (np.zeros(1), 2.0, r"x0 has shape \(1,\), so grad_U of Bent must be an array of float64"),
     (X, -1.0, "x0 must be where U is finite and the metric positive definite")])
 def test_bad_starts(x0, scale, message):
     with pytest.raises(ValueError, match=message):
@@ -240,3 +241,29 @@ def test_derivatives_that_are_wrong_are_warned_of(slope, factor, said):
     # with a wrong derivative of the metric the chain accepts, and samples another density
     with pytest.warns(RuntimeWarning, match=f"{said}.* disagree") if said else nullcontext():
         rmhmc(np.full(2, 0.5), Bent(1.0, slope, factor), 3, 0.1, 2, np.random.default_rng(1))
+
+
+class Even(NamedTuple):
+    """A constant gradient, which is a field."""
+
+    rate: np.ndarray
+    inner: tuple = ()
+
+
+@pytest.mark.parametrize(("gradient", "place"), [
+    (lambda q, model: model.rate, r"model\.rate"), (lambda q, model: q, "q"),
+    (lambda q, model: model.inner[0].rate[::-1], r"model\.inner\[0\]\.rate")])
+def test_a_gradient_that_is_memory_of_the_model_is_not_written_into(gradient, place, monkeypatch):
+    for function, made in ((U, lambda q, model: q @ gradient(q, model)), (grad_U, gradient),
+                           (metric, lambda q, model: np.eye(2)),
+                           (metric_gradient, lambda q, model: np.zeros((2, 2, 2)))):
+        monkeypatch.setitem(function.implementations, Even, made)
+    if place == "q":
+        monkeypatch.setitem(U.implementations, Even, lambda q, model: q @ q / 2)
+    rate = np.array([0.5, 0.25])
+    model = Even(rate, (Even(rate.copy()),))
+    with pytest.raises(ValueError, match=f"^grad_U of Even must return an array of its own, .*"
+                                         rf" not memory of {place}: return {place}\.copy\(\)$"):
+        rmhmc.check(X, model, 3, 0.1, 2, np.random.default_rng(0))
+    hmc.check(X, model, 0.1, 3, 2, np.random.default_rng(0))  # which writes into none
+    np.testing.assert_array_equal(model.rate, [0.5, 0.25])

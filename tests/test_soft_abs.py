@@ -1,15 +1,19 @@
 """models/soft_abs.py: the smooth absolute value, the metric and its derivatives."""
 
+from contextlib import nullcontext
+
 import mpmath
 import numpy as np
 import pytest
 
 from algorithms.generalised_leapfrog import generalised_leapfrog, geometry, metric_factor
 from differences import differences
+from models import validate
 from models.funnel import Funnel
-from models.interface import hessian, metric, metric_gradient
-from models.soft_abs import SoftAbs, divided_difference, slope, soft
+from models.interface import grad_U, hessian, hessian_gradient, metric, metric_gradient
+from models.soft_abs import Contracted, SoftAbs, divided_difference, slope, soft
 from reproduce.zhang.contracted import SpectralGeometry, contract_soft_abs
+from test_validate import own
 
 FUNNEL = Funnel.from_size(4)
 BOTH_WAYS = (0.7, -0.4, 0.3, 1.1, 0.6)  # a determinant below 0: eigenvalues of both signs
@@ -98,3 +102,18 @@ def test_trajectories_are_the_same_contracted():
     here = geometry(start, metric_factor(start, contract_soft_abs(FUNNEL, 2.0)),
                     contract_soft_abs(FUNNEL, 2.0))
     assert isinstance(here, SpectralGeometry)  # what is compared is not the same code twice
+
+
+@pytest.mark.parametrize("kind", [SoftAbs, Contracted])
+def test_third_derivatives_that_are_a_field_are_not_written_into(kind, monkeypatch):
+    cubic = own("Cubic", lambda q, model: (q**3).sum() / 6, lambda q, model: q**2 / 2,
+                compiled=False, third=np.ndarray)
+    monkeypatch.setitem(hessian.implementations, cubic, lambda q, model: np.diag(q))
+    for third, said in ((lambda q, model: model.third, r"not memory of model\.third: return"), (
+            lambda q, model: model.third.copy(), "")):
+        monkeypatch.setitem(hessian_gradient.implementations, cubic, third)
+        given = kind.from_model(cubic(np.ones((2, 2, 2))), 1.0)
+        with pytest.raises(ValueError, match=said) if said else nullcontext():
+            for function, model in validate.written(given):
+                validate.own_array(function, np.ones(2), model)
+    assert {function for function, _ in validate.written(given)} == {grad_U, hessian_gradient}

@@ -219,6 +219,7 @@ def check_elliptical_slice(x0, model, n, rng, mean=None, factor=None, thin=1):
     x0 = validate.array("x0", x0, (validate.dimension(model),)).copy()
     if factor is not None:
         model = validate.model("model", model, U)
+        validate.state("x0", x0, model)
         mean = np.zeros(x0.size) if mean is None else validate.array("mean", mean, (x0.size,))
         factor = validate.array("factor", factor, (x0.size, x0.size))
         if np.triu(factor, 1).any() or not (np.diag(factor) > 0.0).all():
@@ -232,6 +233,8 @@ def check_elliptical_slice(x0, model, n, rng, mean=None, factor=None, thin=1):
                          " has no Gaussian of its own")
     elif centre(model).shape != x0.shape:
         raise ValueError(f"x0 must have shape {centre(model).shape}, not {x0.shape}")
+    else:
+        validate.state("x0", x0, model, energy=log_L)
     start = log_L(x0, model)
     if not np.isfinite(start):
         raise ValueError(f"x0 must be where log L is finite, but it is {start} there")

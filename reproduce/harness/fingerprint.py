@@ -39,7 +39,7 @@ ENTRY = ROOT / "models" / "jit.py", "public"  # its argument, the check, is foun
 TELLS = (["warnings", "warn"], ["print"], ["check_interrupt"], ["warn_of_slopes"],
          ["warn_if_none_accepted"], ["tells"])  # a call, or a decorator
 # of validate, each called with a name and the argument, which it returns
-CHECKS = {"array", "count", "covariance", "fits", "generator", "instance", "labels",
+CHECKS = {"array", "blocks", "count", "covariance", "fits", "generator", "instance", "labels",
           "logarithms", "model", "models", "real", "regular", "square", "state"}
 # fields of the syntax tree that say nothing, or that only some versions of Python have
 SILENT = {"annotation", "ctx", "kind", "returns", "type_comment", "type_params"}
