@@ -377,9 +377,11 @@ def fault_of_call(generic, arguments):
     if len(arguments) != len(names):
         return (f"{generic.__name__} must be called as {generic.__name__}({', '.join(names)}), not"
                 f" with {len(arguments)} of them")
-    if place is None:
-        return ""
-    value, model = arguments[place], arguments[generic.on]
+    model = arguments[generic.on]
+    wrong = fault_of_fields(generic.__name__, names[generic.on], model)
+    if wrong or place is None:
+        return wrong
+    value = arguments[place]
     if isinstance(value, np.ndarray) and value.dtype != np.float64:  # BLAS would read other bytes
         return (f"{name} of {generic.__name__} must be an array of float64, not of {value.dtype}:"
                 f" give np.asarray({name}, float)")
@@ -392,6 +394,31 @@ def fault_of_call(generic, arguments):
     found = f"of shape {value.shape}" if isinstance(value, np.ndarray) else f"{value!r:.80}"
     return (f"{name} of {generic.__name__} must be an array of shape ({'d' if d == -1 else d},),"
             f" not {found}")
+
+
+@cache
+def fields_of(kind):
+    """Return (field, its Field or None) of a class of this project's models; none of another."""
+    hints = annotations(kind) if kind.__module__.startswith("models.") else {}
+    return [(field, array_of(hints.get(field))) for field in getattr(kind, "_fields", ())
+            if hints]
+
+
+def fault_of_fields(function, name, model):
+    """Say which array of a model of this project BLAS would read as another one, or ""."""
+    for field, known in fields_of(type(model)):
+        value, of = getattr(model, field), f"{name}.{field}"
+        if known is None:
+            wrong = fault_of_fields(function, of, value)
+            if wrong:
+                return wrong
+        elif not (isinstance(value, np.ndarray) and value.dtype == known.kind
+                  and value.flags.c_contiguous):
+            kind, dtype = known.kind.__name__, getattr(value, "dtype", type(value).__name__)
+            order = " in another order" * (dtype == known.kind)
+            return (f"{of} of {function} must be an array of {kind} in C order, not of"
+                    f" {dtype}{order}: give np.ascontiguousarray({of}, dtype=np.{kind}), or make the model by a from_ function of its class")
+    return ""
 
 
 if not config.DISABLE_JIT:  # code that is not compiled finds the end of an array itself

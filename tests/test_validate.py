@@ -325,6 +325,27 @@ def test_a_state_of_another_kind_is_refused_where_compiled_code_would_read_other
         interface.grad_U(q.astype(kind), model)
 
 
+@pytest.mark.parametrize(("change", "said"), [
+    (np.asfortranarray, "not of float64 in another order: give np.ascontiguousarray"),
+    (lambda a: np.repeat(a, 2, axis=1)[:, ::2], "not of float64 in another order"),
+    (np.float32, r"not of float32: give np.ascontiguousarray\(model"),
+    (lambda a: a.astype(">f8"), "not of >f8"), (np.ndarray.tolist, "not of list")])
+def test_a_model_in_another_form_is_refused_by_name_when_called_directly(change, said):
+    model = Gaussian(np.zeros(2), np.array([[2.0, 1.0], [0.5, 1.0]]))
+    wrong = model._replace(precision=change(model.precision))
+    for function in (interface.U, interface.grad_U):
+        function(np.ones(2), model)
+        with pytest.raises(ValueError, match=rf"^model\.precision of {function.__name__} must be an"
+                                             f" array of float64 in C order, {said}"):
+            function(np.ones(2), wrong)
+    inside = interface.GivenPhi(Funnel.from_size(2), np.ones(2, np.float32)[:1])
+    with pytest.raises(ValueError, match=r"^model\.phi of U must be an array of float64"):
+        interface.U(np.ones(2), inside)
+    with pytest.raises(ValueError, match=r"^model\.model\.L_phi of U must be an array of float64"):
+        interface.U(np.ones(2), interface.GivenPhi(inside.model._replace(
+            L_phi=np.eye(1, dtype=np.float32)), np.ones(1)))
+
+
 def test_a_metric_whose_derivative_is_lost_in_rounding_is_not_warned_of():
     # far from 0 a logistic model with covariates of thousands is certain of every case
     x = np.random.default_rng(1).standard_normal((60, 9))
