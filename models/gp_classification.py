@@ -94,6 +94,29 @@ class GPClassification(NamedTuple):
         return cls(y, K, L_K, log_det(L_K), mu, tau, nu, L_Sigma, log_det(L_Sigma), beta, False)
 
 
+@validate.check_values.register
+def check_values(model: GPClassification, name):
+    """What is computed once belongs to K, tau and nu, by products with one vector: O(N^2)."""
+    validate.real(f"{name}.beta", model.beta, 0.0, 1.0)
+    if (model.tau < 0.0).any():
+        raise ValueError(f"{name}.tau must be >= 0, but the smallest is {model.tau.min():.3g}")
+    if model.q_is_prior and (model.tau.any() or model.nu.any()):
+        raise ValueError(f"{name}.q_is_prior must be False where tau and nu are not 0")
+    v = 1.0 + np.cos(np.arange(model.y.size) ** 2)
+    K, size, L = model.K, np.abs(model.K), model.L_Sigma
+    s = L @ (L.T @ v)  # Sigma v, and (I + K diag(tau)) Sigma = K
+    sizes = np.abs(L) @ (np.abs(L).T @ np.stack([v, np.abs(model.nu)], axis=1))
+    for field, found, wanted, scale in (
+            ("L_K", model.L_K @ (model.L_K.T @ v), K @ v, size @ v),
+            ("L_Sigma", s + K @ (model.tau * s), K @ v, size @ (v + model.tau * sizes[:, 0])),
+            ("mu", model.mu, L @ (L.T @ model.nu), sizes[:, 1]),
+            ("log_det_K", model.log_det_K, log_det(model.L_K), 1.0 + abs(model.log_det_K)),
+            ("log_det_Sigma", model.log_det_Sigma, log_det(L), 1.0 + abs(model.log_det_Sigma))):
+        if not (np.abs(found - wanted) <= 1e-6 * scale).all():
+            raise ValueError(f"{name}.{field} must belong to the K, tau and nu that stand beside"
+                             " it, but they have changed: make the model by from_prior or from_ep")
+
+
 def check_prior(K, y, beta):
     """Return K, y, beta and K's Cholesky factor, or raise ValueError."""
     K = validate.covariance("K", K)

@@ -74,6 +74,7 @@ MIXTURE = gaussian_mixture([0.25, 0.75], numbers(2, 2), [np.eye(2), 2 * np.eye(2
 FUNNEL = Funnel.from_size(3)
 SMALL = 1e-3  # a step of which anything is accepted
 EP_FOUND = ep(K, SIGNS)
+EP_MODEL = GPClassification.from_ep(K, SIGNS, EP_FOUND)
 FIT = MAP(numbers(3), np.eye(3), 4, True, 0.5)
 PARTS = split_hmc.split_data(LOGISTIC, numbers(3), 0.5)
 SUBSET = GPSubset.from_model(REGRESSION, CASES)
@@ -531,6 +532,16 @@ def test_the_ends_of_an_interval_are_taken(name):
     (MIXTURE._replace(weights=np.array([0.25, 0.75 + 1e-9])), r"weights must sum to one, not to 1"),
     (MIXTURE._replace(log_normalisers=np.zeros(2)), r"log_normalisers must be log\|2 pi S\| / 2"),
     (MIXTURE._replace(precisions=-MIXTURE.precisions), r"precisions must be positive definite"),
+    *((GPC._replace(beta=beta), r"beta must be a finite number in \[0, 1\]")
+      for beta in (-0.5, 1.5)),
+    (GPC._replace(K=9 * K), "L_K must belong to the K, tau and nu that stand beside it, but they"),
+    (GPC._replace(log_det_K=0.0), "log_det_K must belong to the K"),
+    (GPC._replace(tau=np.ones(N)), "q_is_prior must be False where tau and nu are not 0"),
+    *((EP_MODEL._replace(**{field: value}), f"{said} must belong to the K, tau and nu")
+      for field, value, said in (
+          ("tau", 2 * EP_MODEL.tau, "L_Sigma"), ("L_Sigma", EP_MODEL.L_K, "L_Sigma"),
+          ("nu", 1.01 * EP_MODEL.nu, "mu"), ("log_det_Sigma", 0.0, "log_det_Sigma"))),
+    (EP_MODEL._replace(tau=-EP_MODEL.tau), "tau must be >= 0, but the smallest is -"),
     (GPEigen(NORMAL, 2), r"whole must be of type GPRegression .*, not Gaussian"),
     (GPVariational(REGRESSION), r"nystrom must be of type GPNystrom .*, not GPRegression"),
     (NonCentredGP(FUNNEL), r"model must be of type HierarchicalGPClassification .*, not Funnel"),
