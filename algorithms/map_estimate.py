@@ -109,7 +109,7 @@ def map_estimate(model, q0=None, tol=1e-10, max_iterations=100):
     ----------
     model          : NamedTuple    any model that implements U, grad_U and hessian
     q0             : (d,) or None  where to start, not modified; None is the origin, for a model
-                                   with a `precision`
+                                   of models/ with a `precision`
     tol            : float > 0     how far from the mode, in posterior standard deviations: the
                                    Newton decrement (g' J^-1 g)^1/2
     max_iterations : int >= 1
@@ -119,9 +119,10 @@ def map_estimate(model, q0=None, tol=1e-10, max_iterations=100):
     """
     model = validate.model("model", model, U, grad_U, hessian)
     if q0 is None:
-        if not hasattr(model, "precision"):
+        if np.shape(getattr(model, "precision", 0.0))[:1] != (validate.dimension(model),):
             raise ValueError(f"q0 must be given for a {type(model).__name__}, which has no"
-                             " `precision` to tell how many parameters it has")
+                             " `precision` to tell how many parameters it has, of models/: begin"
+                             " at np.zeros(d)")
         q0 = np.zeros(model.precision.shape[0])
     q0 = validate.state("q0", q0, model, gradient=True, matrix=hessian)
     found = newton(q0, model, validate.real("tol", tol, 0.0, open_low=True),

@@ -28,6 +28,10 @@ from models.interface import (
     grad_U,
     grad_U_theta,
     log_det_phi,
+    metric,
+    metric_gradient,
+    metric_gradient_phi,
+    metric_phi,
     momentum_phi,
     precompute_phi,
     precompute_theta,
@@ -199,14 +203,15 @@ def model(name, value, *needed):
     return found
 
 
-def implements(name, value, *needed):
+def implements(name, whole, *needed):
     """Raise ValueError if the class of a model lacks one of these functions."""
-    for function in needed:
+    for function, value in (asked_of(function, whole) for function in needed):
         if getattr(function, "default", function) is None and (
                 type(value) not in function.implementations):
             kind = class_name(type(value))
             file = f"{function.__module__.replace('.', '/')}.py"
-            raise ValueError(f"{name} must have {function.__name__} ({file}), but"
+            place = f"{name}{'.model' * (value is not whole)}"
+            raise ValueError(f"{place} must have {function.__name__} ({file}), but"
                              f" {kind} has none: write one with"
                              f" @{function.__name__}.register({kind})")
         if function in OF_L_PHI and type(value) not in function.implementations and not hasattr(
@@ -215,6 +220,13 @@ def implements(name, value, *needed):
             raise ValueError(f"{name} must have {made} (models/interface.py), or a field L_phi, the"
                              " lower Cholesky factor of a constant mass of phi, but"
                              f" {kind} has neither: write one with @{made}.register({kind})")
+
+
+def asked_of(function, model):
+    """Return a function and the model that is to have it: for GivenTheta's metric the whole."""
+    if isinstance(model, GivenTheta) and function in (metric, metric_gradient):
+        return metric_phi if function is metric else metric_gradient_phi, model.model
+    return function, model
 
 
 def class_name(kind):
@@ -332,11 +344,15 @@ def dimension(model):
 
 @cache
 def field_of_length(kind):
-    """Return a field of a class of models, and the axis along which it has d entries."""
+    """Return a field of a class of models, and the axis along which it has d entries.
+
+    Of one of this project without such a field it is `precision`, if nothing else is said of that.
+    """
     known = {field: array_of(each) for field, each in annotations(kind).items()}
     return next(((field, array.shape.index("d")) for field, array in known.items()
                  if array and "d" in array.shape),
-                ("" if known.get("precision") else "precision", 0))
+                ("precision" if kind.__module__.startswith("models.")
+                 and not known.get("precision") else "", 0))
 
 
 @dimension.register
@@ -417,7 +433,8 @@ def fault_of_fields(function, name, model):
             kind, dtype = known.kind.__name__, getattr(value, "dtype", type(value).__name__)
             order = " in another order" * (dtype == known.kind)
             return (f"{of} of {function} must be an array of {kind} in C order, not of"
-                    f" {dtype}{order}: give np.ascontiguousarray({of}, dtype=np.{kind}), or make the model by a from_ function of its class")
+                    f" {dtype}{order}: give np.ascontiguousarray({of}, dtype=np.{kind}), or make"
+                    " the model by a from_ function of its class")
     return ""
 
 

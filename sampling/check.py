@@ -125,6 +125,7 @@ def badness(row):
 
 def has(model, function):
     """Tell whether the class of a model has a function of its own."""
+    function, model = validate.asked_of(function, model)
     return type(model) in function.implementations
 
 

@@ -9,6 +9,7 @@ import pytest
 from numba.core.errors import NumbaError
 from scipy.special import gammaln
 
+from algorithms.generalised_leapfrog import rmhmc
 from algorithms.hmc import hmc
 from algorithms.zhang_sshmc import warn_of_slopes
 from coupled import Coupled, coupled
@@ -286,3 +287,11 @@ def test_what_is_no_point_is_refused(q, said):
 def test_an_entry_that_is_no_number_is_the_worst():
     row = compare("grad_U", "U", [1.0, np.nan, 7.0], [1.0, 2.0, 3.0])
     assert row.where == "[1]" and np.isnan([row.found, row.error]).all()
+
+
+def test_a_block_has_the_metric_that_the_whole_model_has():
+    given = interface.GivenTheta(Funnel.from_size(3), np.ones(3))
+    check = check_model(given, np.full(1, 0.5))
+    assert check.agrees and "metric" not in str(check)
+    with pytest.raises(ValueError, match=r"^model\.model must have metric_phi .* Funnel has none"):
+        rmhmc(np.zeros(1), given, 2, 0.1, 2, np.random.default_rng(1))

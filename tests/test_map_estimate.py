@@ -11,10 +11,11 @@ from scipy.special import expit
 from algorithms import map_estimate as module
 from algorithms.map_estimate import MAP, advice, backtracking, map_estimate, newton
 from departing import departs
-from models import jit
+from models import jit, validate
 from models.interface import U, grad_U, hessian
 from models.logistic_regression import LogisticRegression
 from models.multinomial_logistic import MultinomialLogistic
+from test_validate import own
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((60, 3))
@@ -168,3 +169,15 @@ def test_a_hessian_that_leaves_an_array_is_refused(model, said):
 def test_a_model_without_prior_precisions_needs_a_start():
     with pytest.raises(ValueError, match=r"^q0 must be given for a Quadratic"):
         map_estimate(Quadratic(np.ones(2), np.eye(2)))
+
+
+def test_a_precision_of_ones_own_does_not_tell_how_many_parameters_there_are(monkeypatch):
+    weighted = own("Weighted", lambda q, model: model.precision @ (q[0] - q[1] + model.precision),
+                   compiled=False, precision=np.ndarray)
+    monkeypatch.setitem(hessian.implementations, weighted, None)
+    for model in (weighted(np.ones(30)), weighted(2.0)):
+        assert validate.dimension(model) == -1
+    np.testing.assert_array_equal(validate.state("q0", [1, 2], weighted(np.ones(30))), [1.0, 2.0])
+    monkeypatch.setitem(grad_U.implementations, weighted, None)
+    with pytest.raises(ValueError, match=r"^q0 must be given for a Weighted, .*np\.zeros\(d\)$"):
+        map_estimate(weighted(np.ones(30)))
