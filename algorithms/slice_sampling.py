@@ -138,7 +138,7 @@ class Chain(NamedTuple):
 
     samples: np.ndarray  # (n, d)
     energies: np.ndarray  # (n,) U of the samples
-    log_likelihood: np.ndarray  # (n,) of the samples: -U without the prior
+    log_likelihood: np.ndarray  # (n,) of the samples: -U, of a GP regression without the prior
     accepted: np.ndarray  # (n, mappings, moves) bool; a slice update is never rejected
     counts: Counts
 

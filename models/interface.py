@@ -111,7 +111,8 @@ def negate(energy, q, model):
 def log_likelihood_of(energy, q, model):
     """Log probability of the data given q, from U(q) = energy: the prior taken off, no more work.
 
-    The default is for a model without a prior: -energy.
+    The default, -energy, has the prior in it, if there is one; the regressions by Gaussian
+    processes take it off.
     """
 
 

@@ -36,7 +36,6 @@ from models.interface import (
     grad_U,
     hessian,
     log_likelihood,
-    log_likelihood_of,
     select_cases,
 )
 from models.jit import njit
@@ -185,19 +184,13 @@ def prior_U(theta, model):
     return total
 
 
-# Five functions that need the prior and the pass only, which the multinomial model also has
+# Four functions that need the prior and the pass only, which the multinomial model also has
 
 
 @log_likelihood.register(LogisticRegression)
 def logistic_log_likelihood(theta, model):
     """sum_i log P(y_i | x_i, theta), with one pass over X."""
     return -likelihood_pass(theta, model, theta, False)
-
-
-@log_likelihood_of.register(LogisticRegression)
-def logistic_log_likelihood_of(energy, theta, model):
-    """The prior taken off -energy, with no pass over X."""
-    return prior_U(theta, model) - energy
 
 
 @U.register(LogisticRegression)

@@ -36,7 +36,6 @@ from models.interface import (
     grad_U,
     hessian,
     log_likelihood,
-    log_likelihood_of,
     select_cases,
 )
 from models.jit import njit
@@ -45,7 +44,6 @@ from models.logistic_regression import (
     likelihood_pass,
     logistic_grad_U,
     logistic_log_likelihood,
-    logistic_log_likelihood_of,
     logistic_U,
     logistic_U_and_grad_U,
     prior_precision,
@@ -144,8 +142,6 @@ def multinomial_pass(theta, model, g, with_gradient):
 # What the prior and the pass make, as for two classes, compiled for this model
 multinomial_log_likelihood = log_likelihood.register(MultinomialLogistic)(
     logistic_log_likelihood.py_func)
-multinomial_log_likelihood_of = log_likelihood_of.register(MultinomialLogistic)(
-    logistic_log_likelihood_of.py_func)
 multinomial_U = U.register(MultinomialLogistic)(logistic_U.py_func)
 multinomial_U_and_grad_U = U_and_grad_U.register(MultinomialLogistic)(logistic_U_and_grad_U.py_func)
 multinomial_grad_U = grad_U.register(MultinomialLogistic)(logistic_grad_U.py_func)

@@ -120,7 +120,7 @@ class DraggedChain(NamedTuple):
 
     samples: np.ndarray  # (n, d)
     energies: np.ndarray  # (n,) U of the samples
-    log_likelihood: np.ndarray  # (n,) of the samples: -U without the prior
+    log_likelihood: np.ndarray  # (n,) of the samples: -U, of a GP regression without the prior
     accepted: np.ndarray  # (n,) bool: dragging steps
     counts: Counts
 
