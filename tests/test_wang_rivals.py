@@ -276,7 +276,11 @@ def test_the_picture_marks_what_is_believed_on_no_data_set():
     lost = [[line.get_ydata().round().tolist() for line in ax.lines if line.get_mfc() == "white"]
             for ax in (one, larger, other)]
     assert lost == [[[[*script.METHODS, *script.RIVALS].index(HMC)], [], []], [[]] * 2, [[], []]]
-    assert {line.get_c() for line in larger.lines} < {line.get_c() for line in one.lines}
+    assert [ax.get_legend_handles_labels()[1] for ax in (one, larger, other)] == [
+        ["kind 1 or 6", "kind 2", "kind 4 or 9"], ["kind 1 or 6", "kind 4 or 9"],
+        ["kind 3", "kind 5"]]
+    bars = [[each[0].get_c() for each in ax.containers] for ax in (one, larger)]
+    assert bars[1] == bars[0][::2]  # one colour of what is alike
     assert all(line.get_xdata() == [0.98] for line in one.lines  # of the panel's width
                if line.get_mfc() == "white" and line.get_ydata().size)
     believed, _ = one.containers[0][0].get_data()  # of kind 1
