@@ -1,13 +1,14 @@
 """Annealed importance sampling of the evidence of Gaussian-process classification.
 
-In words    Draws from a distribution that is normalised are taken to the posterior along a ladder
-            of distributions between the two, by a transition or more at each rung, and each such
-            run has a weight, the product of the ratios of neighbouring densities at the states
-            where it went up.  It is valid because the weight has the evidence for its expectation,
-            whether or not the transitions have reached the distributions of their rungs: that
-            decides only how much the weights vary.  Use it for the evidence of a model where
-            transitions for every rung are cheap, and look at the spread of the weights before you
-            trust their mean.
+In words    Draws from a normalised distribution are moved to the posterior along a ladder of
+            distributions between the two, by one transition or more at each rung.  Each such run
+            has a weight: the product over the rungs of the ratio of the rung's unnormalised density
+            to that of the rung below, at the state where the run steps up.  If each transition
+            leaves the distribution of its rung invariant, the expectation of the weight is the
+            evidence, whether or not the transitions have reached these distributions: that decides
+            only how much the weights vary.  Use it for the evidence of a model where transitions
+            for every rung are cheap, and look at the spread of the weights before you trust their
+            mean.
 Paper       R. M. Neal (2001), "Annealed importance sampling", Statistics and Computing 11;
             Paquet and Fraccaro (2016), Sections 1.1 and 5.
 Mirror      ais_run, Neal's procedure with the ladder of Paquet and Fraccaro, whose start they leave
@@ -29,7 +30,7 @@ Notation
 --------
 paper             here           shape       meaning
 beta_0..beta_B    betas          (B + 1,)    inverse temperatures, 0 to 1
-p_beta, L_beta    temper         ()          exp(L_beta) is p_beta times Z(beta); Z(0) = 1
+p_beta, L_beta    temper         model       at beta; exp(L_beta) is p_beta times Z(beta); Z(0) = 1
 L_1 - L_0         log_ratio      ()          the likelihood's logarithm, if q is the prior
 w                 log_weights    (R,)        log of one importance weight per run
 log Z             log_Z          ()          log evidence, log Z(1)
@@ -89,7 +90,9 @@ def ais_run(model, betas, kernel, rng):
 def ais(model, betas, kernel, runs, rng):
     """Run annealed importance sampling `runs` times, from q at beta = 0 to the posterior.
 
-    The mean of exp(log_weights) estimates p(y) without bias: see combine.
+    The mean of exp(log_weights) estimates p(y) without bias (see combine) if the kernel leaves
+    every p_beta invariant, as HMC does.  RMHMC does so only as f_max -> infinity: with f_max = 5,
+    as in the paper, the estimate has a bias that no number of runs removes.
 
     Parameters
     ----------
@@ -136,7 +139,10 @@ class RMHMCMirror(NamedTuple):
 
 @dispatch(arg=2)
 def transition(x, model, kernel, rng):
-    """One transition that leaves p_beta invariant: (x, accepted, energy error)."""
+    """One transition at one rung: (x, accepted, energy error).
+
+    It leaves p_beta invariant: HMC does exactly, RMHMC as f_max -> infinity.
+    """
 
 
 @transition.register(HMC)
@@ -187,8 +193,9 @@ def geometric_ladder(B, beta_min):
     """Return (B + 1,) inverse temperatures: 0, then B values from beta_min to 1 in equal ratios.
 
     The paper says "a geometric progression over B=400 beta-values" and not where it starts.
-    beta_min has to make the first step harmless, beta_min (L_1 - L_0) of order 1: about 1e-7 from
-    the prior of its data set, 1e-3 from EP's q.
+    beta_min has to make the first step harmless: beta_min times the standard deviation of L_1 - L_0
+    under q must not exceed about 1.  From the prior of the paper's data set that is about 1e-7.
+    From EP's q the standard deviation is about 5, so that 1e-3 is well on the safe side.
 
     B : int from 1 to 1000000   beta_min : float in (0, 1], where 1 is for B = 1
 

@@ -1,12 +1,12 @@
 """Riemannian manifold HMC for any metric: the generalised leapfrog integrator and its sampler.
 
 In words    It is Hamiltonian Monte Carlo with a mass matrix that changes with the position, as the
-            curvature of the density does: each step solves two equations by iterating them.  It is
-            valid because the solved steps lead back and preserve volume, which is checked by
-            running each trajectory back, and a Metropolis test makes up for the error of finite
-            steps.  Use it for densities of a few dozen variables whose scales differ from place to
-            place; it takes the derivatives of the mass matrix, and a factorisation for every
-            iteration.
+            curvature of the density does: each step solves two equations by iterating them.  Where
+            they are solved, a step preserves volume and can be run backwards, and a Metropolis test
+            makes up for the error of finite steps.  Each trajectory is run backwards as a check
+            that it does return; volume is not checked.  Use it for densities of a few dozen
+            variables whose scales differ from place to place; it takes the derivatives of the mass
+            matrix, and a factorisation for every iteration.
 Paper       M. Girolami and B. Calderhead (2011), J. R. Statist. Soc. B 73, 123-214, in the form of
             U. Paquet and M. Fraccaro (2016), Section 3, equations (10) to (15), whose Algorithm 1
             is the case of Gaussian process classification.
@@ -283,9 +283,10 @@ def geometry_of_tensors(x, L, model):
 
 @dispatch(arg=2, default=geometry_of_tensors)
 def geometry(x, L, model):
-    """Return the Geometry of x, or what a model has in its place: then dH_dx is to know it too.
+    """Return what H and its gradient need of x: by default a Geometry.
 
-    The first three fields are U, log_det_G and L.
+    A model may return a NamedTuple of its own, whose first three fields are U, log_det_G and L; it
+    then has to register a dH_dx for that type.
     """
 
 

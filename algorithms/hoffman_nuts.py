@@ -21,8 +21,7 @@ says what our restated line leaves open; the paper's text may say it elsewhere.
 
 BuildTree of Algorithm 6 is that of Algorithm 3 with two more results, alpha and n_alpha; here it
 serves both.  In Algorithm 6 the tree of a transition is that of Algorithm 3, and a line says so.
-Algorithms 5 and 6 are often quoted with the averaged step in an `else`, so that transition
-M_adapt + 1 still has the last step of the search; here the averaged step begins with that one.
+In Algorithms 5 and 6 the averaged step stands in an `else`; ours begins one transition earlier.
 
 A leapfrog evaluates two gradients, and each new point evaluates U, as the lines say.  Machine code
 of a recursion cannot be kept (models/cache.py): each process compiles it anew.
@@ -200,7 +199,7 @@ def nuts_step(theta_0, model, eps, deepest, rng):
     theta_0 : (d,) float64   where the chain is; not modified
     model   : NamedTuple     any model that implements U and grad_U
     eps     : float > 0      step size
-    deepest : int >= 1       doublings at most
+    deepest : int >= 1       doublings at most; default 10
     rng     : Generator      advanced by d normals, one exponential, and uniforms: two for each
                              doubling that succeeds, one for others, and those of BuildTree
 
@@ -372,10 +371,10 @@ def nuts_dual_averaging(q0, model, n, rng, warm_up, target=0.65, eps=0.0, deepes
     n       : int >= 1               transitions
     rng     : Generator              advanced
     warm_up : int from 0 to n        transitions that adapt the step
-    target  : float in (0, 1]        wanted acceptance rate, delta
+    target  : float in (0, 1]        wanted acceptance rate, delta; default 0.65
     eps     : float > 0 or None      the first step, without warm-up that of all: Algorithm 3;
                                      None: Algorithm 4 finds it
-    deepest : int >= 1               doublings at most
+    deepest : int >= 1               doublings at most; default 10
 
     Raises ValueError, naming the argument, for anything else.
     """
@@ -400,7 +399,12 @@ def nuts_dual_averaging(q0, model, n, rng, warm_up, target=0.65, eps=0.0, deepes
         if m <= warm_up:
             # 6   H-bar_m, eps_m and eps-bar_m from alpha / n_alpha
             eps, averages = average(averages, rate, target)
-        # 7   if m >= M_adapt then  eps_m <- eps-bar of M_adapt
+        # 7   else  eps_m <- eps-bar of M_adapt
+        #     theirs  transition M_adapt + 1 still has the last step of the search; with M_adapt = 0
+        #             the step is eps-bar_0 = 1 from the second transition on
+        #     ours    transition M_adapt + 1 has the averaged step; with M_adapt = 0 eps_0 stays
+        #     why     all transitions after the warm-up are to have one step
+        #     test    test_adaptation_of_the_mirror_ends_with_the_warm_up
         if m == warm_up:
             eps = np.exp(averages.log_mean)
     # 8   return theta_1, ..., theta_M
@@ -428,7 +432,7 @@ def hmc_dual_averaging(q0, model, length, n, rng, warm_up, target=0.65):
     n       : int >= 1               transitions
     rng     : Generator              advanced
     warm_up : int from 0 to n        transitions that adapt the step
-    target  : float in (0, 1]        wanted acceptance rate, delta
+    target  : float in (0, 1]        wanted acceptance rate, delta; default 0.65
 
     Raises ValueError, naming the argument, for anything else.
     """
@@ -461,7 +465,7 @@ def hmc_dual_averaging(q0, model, length, n, rng, warm_up, target=0.65):
         if m <= warm_up:
             # 11  H-bar_m, eps_m and eps-bar_m from alpha
             eps, averages = average(averages, alpha, target)
-        # 12  if m >= M_adapt then  eps_m <- eps-bar of M_adapt
+        # 12  else  eps_m <- eps-bar of M_adapt,  with the departure of Algorithm 6, line 7
         if m == warm_up:
             eps = np.exp(averages.log_mean)
     # 13  return theta_1, ..., theta_M

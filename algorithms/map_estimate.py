@@ -13,8 +13,8 @@ Mirror      newton is Algorithm 3.2 and backtracking Algorithm 3.1, both of Noce
             numbers of the lines are ours.  They leave open when to stop: newton does at a small
             decrement.
 
-The program of these authors, logisticHMC.R, minimises by Nelder-Mead, with at most 500 evaluations
-in up to 101 dimensions.
+The program of Shahbaba et al., logisticHMC.R, minimises by Nelder-Mead instead, with at most 500
+evaluations in up to 101 dimensions.
 
 Notation
 --------

@@ -20,9 +20,9 @@ Sections 4.1 and 4.3.2
     why     Sigma~ is the covariance of the sites
     test    test_the_precision_of_q_is_that_of_the_prior_plus_the_sites
 Section 4.3
-    theirs  two cases, whether q(x) = p(x) or not
+    theirs  two cases, whether q(x) = p(x) or not: p(x) is the prior here and in Section 5
     ours    whether q(x) is the prior or not, as in Section 4.3.1: "If q is equal to the prior"
-    why     p(x) is what is sampled
+    why     in Section 2 p(x) is the density that is sampled: one symbol for two densities
     test    a label
 Section 4.4
     theirs  the first derivative, "given in Line 9" of Algorithm 4: N(y x) / Phi(y x)
@@ -36,7 +36,7 @@ paper              here            shape    meaning
 x, p               x, p            (N,)     latent function values; momentum
 x', p', dH/dp'     x_, p_, dH_dp_  (N,)     iterates of the fixed-point loops
 L_beta, curly L    L_beta          ()       log density of x, unnormalised at beta > 0
-dL_beta/dx         dL_dx           (N,)     its gradient (curly L too)
+dL_beta/dx         dL_dx           (N,)     its gradient; L is the curly one here, too
 L, roman           ell             ()       (Algorithm 4) log likelihood; ell in the pseudocode too
 dL/dx, roman       dell_dx         (N,)     (Algorithm 4) its gradient
 f, f'              f, f_           (N,)     (Algorithm 4) (L^K)^-1 x; (L^Sigma)^-1 (x - mu)
@@ -227,7 +227,8 @@ def riemann_metric(x, model):
     # 6   r := -1/2 z^2 - 1/2 log(2 pi) - log Phi(z)
     #     lines   6, 7 and 9
     #     theirs  exp{r} by subtraction of logarithms, then differences of its powers
-    #     ours    the same functions from a continued fraction: `curvature` of models/special.py
+    #     ours    the same functions without them: `curvature` of models/special.py, by a continued
+    #             fraction below z = -6
     #     why     for z << 0 the differences keep no digit: at z = -400 dg is -4e-4, not -3e-8
     #     test    test_lines_6_to_9_keep_their_digits_far_from_the_data
     # 7   lambda := z o exp{r} + exp{2 r}
@@ -300,9 +301,10 @@ def derivatives(x, model):
     # 7   dell/dx(I) := (2 pi)^(-1/2) exp{-z_I^2 / 2} / Phi(z_I)
     # 8   dell/dx(not I) := -z - 1/z + 2/z^3, element-wise over z_(not I)
     #     lines   6 to 8
-    #     theirs  two regimes, joined at z = -15
-    #     ours    one function, joined at z = -6 to rounding: models/special.py
-    #     why     they differ there by 8e-7 of dL/dx, which then is not the gradient of line 5
+    #     theirs  two regimes, joined at z = -15, where they differ by 8e-7 of dL/dx
+    #     ours    two as well, which agree to rounding where they are joined, at z = -6: erfcx above
+    #             and a continued fraction below (models/special.py)
+    #     why     dL/dx has to be the gradient of line 5 for every z
     #     test    test_lines_6_to_8_are_one_function
     dell_dx = exp_r_of(z)
     # 9   dell/dx := y o dell/dx

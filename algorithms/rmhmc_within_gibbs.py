@@ -4,8 +4,8 @@ In words    The parameters move by Hamiltonian Monte Carlo with the hyperparamet
             the hyperparameters with the parameters held still, each block with a mass matrix that
             suits its curvature.  It is valid as Gibbs sampling is: each move leaves the conditional
             density of its block invariant, by a Metropolis test of its own.  Use it where each
-            block given the other is easy to move in, and the two are not strongly dependent: where
-            the other one stands bounds how far a block can go.
+            block is easy to move given the other one and the two are not strongly dependent: the
+            position of one block limits how far the other can move in a transition.
 Paper       M. Girolami and B. Calderhead (2011), J. R. Statist. Soc. B 73, 123-214, Sections 8 and
             9; as the rival of Y. Zhang and C. Sutton (2014), "Semi-Separable Hamiltonian Monte
             Carlo for Inference in Bayesian Hierarchical Models", Sections 3 and 5.
@@ -53,7 +53,8 @@ paper           here             shape       meaning
 theta, phi      theta, phi       (n,) (h,)   parameters and hyperparameters
 z, r            z, r             (d,)        position and momentum of the block that moves
 G(z)                                         covariance of r: Girolami and Calderhead's metric
-H, U            end.error, U     ()          Hamiltonian of a block given the other: its change
+H               end.error        ()          Hamiltonian of a block given the other: its change
+U               U, here.U        ()          potential energy of a block given the other
                 here                         what H and its gradient need of one position
 epsilon, L      eps, L                       step size and leapfrog steps of a block
 """
@@ -134,7 +135,7 @@ def rmhmc_within_gibbs_step(theta, phi, model, eps_theta, eps_phi, L_theta, L_ph
         error[i], failed[i] = end.error, end.failed
         gradients += 1 + end.gradients
         factors += 1 + end.factors
-    # 3   phi <- a transition of RMHMC for p(phi | theta): L_phi steps of eps_phi
+    # 3   phi <- a transition of RMHMC for p(phi | theta, y): L_phi steps of eps_phi
     phi, accepted[k], end = block_step(phi, block_phi(precompute_theta(theta, model), model),
                                        eps_phi, L_phi, solver, rng)
     # ours

@@ -1,10 +1,11 @@
 r"""Split Hamiltonian Monte Carlo: with a partial analytic solution, and with splitting of data.
 
-In words    Split HMC divides the potential energy into a part that is cheap or can be solved
-            exactly and a small rest, and follows the rest with fewer gradients. Each part's motion
-            is reversible and preserves volume, and so does their symmetric composition, so that the
-            usual Metropolis test makes the chain exact. Use it where the posterior is close to a
-            normal distribution, or where a minority of the cases determines most of the gradient.
+In words    Split HMC divides the potential energy into two parts. The first varies fast, but is
+            cheap or can be solved exactly; the rest is costly, but varies slowly, so that its
+            gradient is needed for a few long steps only. Each part's motion is reversible and
+            preserves volume, and so does their symmetric composition, so that the usual Metropolis
+            test makes the chain exact. Use it where the posterior is close to a normal
+            distribution, or where a minority of the cases has most of the energy's curvature.
 Paper       B. Shahbaba, S. Lan, W. O. Johnson and R. M. Neal (2014), "Split Hamiltonian Monte
             Carlo", Statistics and Computing 24, 339-349.
 Mirror      normal_split_step and data_split_step are Algorithms 1 and 2, and metropolis is the test
@@ -23,8 +24,8 @@ Section 1
     why     U is minus the log density: exp[U(q)] has no integral
     test    test_section_1_the_density_is_exp_of_minus_U
 Section 2
-    theirs  "dynamics H_k" is implemented exactly; it is symmetric if H_i = H_(K-i+1)
-    ours    the dynamics of each H_i is, i = 1, ..., k; if H_i = H_(k-i+1)
+    theirs  "dynamics H_k" is implemented exactly; the composition is reversible if H_i = H_(K-i+1)
+    ours    the dynamics of each H_i is, i = 1, ..., k; it is reversible if H_i = H_(k-i+1)
     why     k is the number of terms, K the kinetic energy
     test    a label
 Section 2.1, after equation (5)

@@ -12,17 +12,19 @@ Paper       R. M. Neal (2003), "Slice sampling", Annals of Statistics 31, 705-76
             C. Wang and R. M. Neal (2013), "MCMC Methods for Gaussian Process Models Using Fast
             Approximations for the Likelihood", arXiv 1305.2235: their standard sampler, and the
             transitions R and T of their two others (Section 6.2).
-Mirror      slice_update, line by line.
+Mirror      slice_update, line by line.  Neal's Accept(x_1) is left out, as it is always true for an
+            interval that was stepped out.
 
-A step of a Markov chain is a value, a `move`: forward(cache, model, move, tally, rng) takes the
-step R that leaves exp(-U) of the model invariant, and backward takes its reverse R~,
+A transition of a chain is described by a NamedTuple, the `move`, which is an argument of the
+samplers.  forward(cache, model, move, tally, rng) makes a transition R that leaves exp(-U) of the
+model invariant; backward makes one by its reverse R~,
 
     R~(x | x') = R(x' | x) pi(x) / pi(x').
 
-The type of `move` decides.  Slice is the one that samples: the slice updates of some variables, in
-sequence forward and in the opposite sequence backward (Wang and Neal, after (14)), because each of
-them is reversible and a sequence of them is not: two Gibbs updates of a pair with correlation .9
-give E[x_1 x_2'] = .729 and E[x_2 x_1'] = .900.
+The type of `move` decides which transition it is.  Slice stands for the slice updates of some
+variables, in sequence in forward and in the opposite sequence in backward (Wang and Neal, after
+(14)).  The order matters: each update is reversible, but a sequence of them is not.  For example,
+two Gibbs updates of a pair with correlation .9 give E[x_1 x_2'] = .729 and E[x_2 x_1'] = .900.
 
 Notation
 --------
@@ -104,9 +106,10 @@ def slice_update(cache, k, model, w, max_widths, tally, rng):
         #     ours    such a point is outside of the slice, and counted in `counts.not_finite`
         #     why     a state of energy -inf would be taken, and never left again
         #     test    test_a_point_of_an_energy_that_is_not_finite_is_outside
-        #     theirs  the start is in the slice because y < f(x_0)
-        #     ours    it is in the slice whatever U says there, and U is not asked
-        #     why     with e below the rounding of U it may not be, and the shrinkage had no end
+        #     theirs  shrinking ends at the start at the latest, because y < f(x_0)
+        #     ours    a point equal to x_0 is taken without asking U
+        #     why     where e is lost in the rounding of U, U(x_0) < level is false, and the loop
+        #             would never end
         #     test    test_shrinkage_to_the_start_ends
         if x_1 == x_0:
             return cache
@@ -270,9 +273,9 @@ def commit_all(q, energy, cache, model):
 
 @njit
 def follow(q, energy, cache, model):
-    """Return the cache of q if it differs by one variable, or two; else leave it where it is.
+    """Return the cache of q if at most two variables differ; else return `cache` unchanged.
 
-    It is there to make the next energies cheap; where all variables change, it cannot.
+    A cache makes the next energies cheap only where it differs from q in one variable at most.
     """
     return commit_all(q, energy, cache, model) if differing(q, cache.q)[0] <= 2 else cache
 

@@ -38,7 +38,7 @@ x-hat_i          x_              (d,)         states on the way up; x-hat_0 = x
 x-check_i        x_              (d,)         and down; x-bar_n is the highest, x* = x-check_0
 T-hat_i          step_forward                 a step that leaves pi_i invariant
 T-check_i        step_backward                its reverse, equation (14)
-(15)             exp(-error)     ()           ratio of acceptance
+(15)             exp(-error)     ()           acceptance ratio
 """
 
 import numpy as np

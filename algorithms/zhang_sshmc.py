@@ -467,8 +467,9 @@ class Path(NamedTuple):
 def abla_path(theta, phi, r_theta, r_phi, model, eps_theta, eps_phi, L, n_theta=1, n_phi=1):
     """Take L ABLA steps and return the Path, with its energies.
 
-    `energy.U + energy.log_det_theta` and `energy.K_theta` are what the blocks lend each other where
-    the log determinant cancels a term of U, such as n v / 2 of the funnel.
+    Where the log determinant cancels a term of U, such as n v / 2 of the funnel, plot
+    `energy.U + energy.log_det_theta` beside `energy.K_theta`: these two exchange the energy that
+    Section 4.3 calls borrowed.
 
     Parameters as for sshmc, with momenta r_theta (n,) and r_phi (h,); nothing is drawn.
     Raises ValueError, naming the argument (theta0 and phi0 are theta and phi), for anything else.

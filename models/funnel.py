@@ -7,13 +7,14 @@ Source      Zhang and Sutton (2014), Section 2; R. M. Neal (2003), "Slice sampli
 
 theta is x and phi is (v,).  M_x(v) = e^v I is the Hessian of -log p(x | v); half its log
 determinant, n v / 2, cancels that of the density in U_2.  M_v is constant: by default n + 1/9, as
-printed in Section 5.1, while n / 2 + 1/9 is what is meant (below).
+printed in Section 5.1, where the definition printed beside it gives n / 2 + 1/9 (below).
 
 Departures
 ----------
 Zhang and Sutton (2014), Section 5.1
-    theirs  G_x = -d^2/dv^2 log p(x, v)^-1 = e^v I is the precision of the momentum of x
-    ours    e^v I is its covariance, the mass
+    theirs  the "mass matrix" G_x = -d^2/dv^2 log p(x, v)^-1 = e^v I; in Section 3 G, "called the
+            mass matrix", is the precision of the momentum, in Algorithm 1 its covariance
+    ours    e^v I is the covariance of the momentum of x
     why     -d^2/dx_i^2 log p(x, v) = e^v; with the precision e^v no proposal is accepted
     test    test_section_5_1_the_mass_of_x_is_its_hessian
 Zhang and Sutton (2014), Section 5.1
@@ -60,14 +61,14 @@ def check_values(model: Funnel, name):
 
 
 class FunnelPhi(NamedTuple):
-    """What is to be known of v."""
+    """What depends on v alone, computed once."""
 
     phi: np.ndarray  # (1,)
     precision: float  # e^v: the precision of x, and its mass
 
 
 class FunnelTheta(NamedTuple):
-    """What is to be known of x."""
+    """What depends on x alone, computed once."""
 
     theta: np.ndarray  # (n,)
     squares: float  # x'x

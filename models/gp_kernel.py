@@ -10,10 +10,11 @@ Along one length rho_g the exponent of a pair of cases is rest + own / rho_g^2, 
     own  = sum over the covariates of g of (x_k - z_k)^2
     rest = sum over the other covariates of (x_k - z_k)^2 / rho_k^2
 
-do not change.  So the new matrix is a Hadamard product, exp(-rest) o exp(-own / rho_g^2), which the
-sum under one exponential is in less time and with fewer roundings.  Per pair of cases that is one
-product, one sum and one exponential; from scratch it is 3 p operations and one exponential.  rest
-is summed anew whenever another length changes, so that no rounding errors add up.
+do not change.  So the new matrix has the entries exp(-(rest + own / rho_g^2)).  One exponential of
+a sum takes less time than the Hadamard product exp(-rest) o exp(-own / rho_g^2), and rounds less.
+Per pair of cases that is one product, one sum and one exponential; from scratch it is 3 p
+operations and one exponential.  rest is summed anew whenever another length changes, so that no
+rounding errors add up.
 """
 
 from typing import NamedTuple

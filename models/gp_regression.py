@@ -7,14 +7,14 @@ Paper       Wang and Neal (2013), Section 5.1, equations (21) to (30).
 
 c is known.  There is one length rho (isotropic) or one for each covariate (ARD).  U has all its
 constants: U_prior - U is the log likelihood.  It takes p n^2 operations for C, n^2 / 2 exponentials
-and n^3 / 3 operations for the factor, of which n y'C^-1 y and log|C| follow by (29) and (30) in n^2
-more.  C has no factor where it is not positive definite in floating point; U is inf there.
+and n^3 / 3 operations for the factor.  From the factor y'C^-1 y and log|C| follow by (29) and (30)
+in n^2 more.  C has no factor where it is not positive definite in floating point; U is inf there.
 
 What a change of one variable need not compute again, in units of the above: of sigma or eta the
 kernel (n^2 / 2 products and sums make C of it), of one rho the sum over the other covariates
-(models/gp_kernel.py).  The factor is always computed.  That is kept in memory which all caches
-that come from one `prepare` share, each with a note what it is for; so going back to an older cache
-costs one kernel at most.
+(models/gp_kernel.py).  The factor is always computed.  All caches that come from one `prepare`
+share one memory for this, and the memory records the parameters that it is for.  Going back to an
+older cache therefore costs one evaluation of the kernel at most.
 
 Departures  none.  (30) is right as it stands, and tested.
 
@@ -72,9 +72,9 @@ class GPRegression(NamedTuple):
         X          : (n, p)               covariates, finite; n, p >= 1
         y          : (n,)                 responses, finite
         kind       : "isotropic" or "ard" one length for all covariates, or one for each
-        c          : float >= 0           standard deviation of the constant
-        prior_mean : float or (d,)        of the logs of sigma, eta, rho_1, ...
-        prior_sd   : float or (d,), > 0   of the same
+        c          : float >= 0           standard deviation of the constant; default 10
+        prior_mean : float or (d,)        of the logs of sigma, eta, rho_1, ...; default 0
+        prior_sd   : float or (d,), > 0   of the same; default 2
 
         Cases may be repeated and covariates constant: the noise keeps C positive definite, and the
         length of a constant covariate has its prior.  Raises ValueError, naming the argument, for

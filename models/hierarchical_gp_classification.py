@@ -72,7 +72,7 @@ class HierarchicalGPClassification(NamedTuple):
 
 
 class KernelPhi(NamedTuple):
-    """What is to be known of l and sigma."""
+    """What depends on l and sigma alone, computed once."""
 
     phi: np.ndarray  # (2,)
     L: np.ndarray  # (n, n), K = L L'; nan where there is no factor
@@ -80,7 +80,7 @@ class KernelPhi(NamedTuple):
 
 
 class Latent(NamedTuple):
-    """What is to be known of x."""
+    """What depends on x alone, computed once."""
 
     theta: np.ndarray  # (n,)
 
@@ -254,7 +254,8 @@ def log_det_theta(Phi, model):
     return -log_det(Phi.L)
 
 
-# For RMHMC within Gibbs
+# For RMHMC within Gibbs, once the model has a block_phi.  By default it has none: phi then moves
+# with the constant mass M_phi
 
 
 @interface.metric_phi.register(HierarchicalGPClassification)

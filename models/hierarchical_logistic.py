@@ -1,6 +1,6 @@
 """Logistic regression in groups of cases, whose weights have a normal prior of common variance v.
 
-    p(w, v | D) ~ prod_ij sigma(y_ij w_i'x_ij) prod_i N(w_i | 0, v I) Exp(v | lam)
+    p(w, v | D) is proportional to prod_ij sigma(y_ij w_i'x_ij) prod_i N(w_i | 0, v I) Exp(v | lam)
 
 Source      Zhang and Sutton (2014), Section 5.2.
 
@@ -14,8 +14,8 @@ M_theta is block diagonal.  With B_i = V_i diag(b_i) V_i', found once, that of g
     M_i = B_i + e^-gamma I = V_i diag(b_i + e^-gamma) V_i'
 
 so that for a new gamma no matrix is factorised.  By default B_i = X_i'X_i / 4, which bounds the
-Hessian of group i's energy from above, whatever w_i.  M_gamma is constant, by default half the
-number of weights: what -log p(w | gamma) has for its second derivative, on average.
+Hessian of group i's minus log likelihood from above, whatever w_i.  M_gamma is constant, by
+default half the number of weights: the expectation of the second derivative of -log p(w | gamma).
 
 Departures
 ----------
@@ -89,7 +89,7 @@ class HierarchicalLogistic(NamedTuple):
         X         : (N, p)      covariates, among them the constant one if an intercept is wanted
         y         : (N,)        classes, -1 or +1
         group     : (N,) labels   of the groups: numbers or strings
-        lam       : float > 0   rate of the exponential prior of v
+        lam       : float > 0   rate of the exponential prior of v; default 0.01
         mass_phi  : float > 0, (1, 1) or None   mass of log v; None: half the number of weights
         curvature : what B_i is.  "bound": X_i'X_i / 4; "prior": 0, the mass of the prior alone;
                     or matrices, (groups, p, p), positive semidefinite, such as `information` at
@@ -161,7 +161,7 @@ def bends(name, value, X, starts):
 
 
 class HierarchicalLogisticPhi(NamedTuple):
-    """What is to be known of gamma."""
+    """What depends on gamma alone, computed once."""
 
     phi: np.ndarray  # (1,)
     precision: float  # e^-gamma
@@ -169,7 +169,7 @@ class HierarchicalLogisticPhi(NamedTuple):
 
 
 class HierarchicalLogisticTheta(NamedTuple):
-    """What is to be known of w."""
+    """What depends on w alone, computed once."""
 
     theta: np.ndarray  # (n,)
     squares: float  # w'w
@@ -178,7 +178,7 @@ class HierarchicalLogisticTheta(NamedTuple):
 class GroupGivenV(NamedTuple):
     """The conditional density of one group's weights: a model for any sampler.
 
-    Its metric is the Fisher information at w and the prior's precision.
+    Its metric is the Fisher information at w plus the prior's precision, the Hessian of U.
     """
 
     model: HierarchicalLogistic
@@ -316,7 +316,7 @@ def check_information(theta, model):
 @public(check_information)
 @njit
 def information(theta, model):
-    """Fisher information of each group at theta, the Hessian of its energy.
+    """Fisher information of each group at theta: the Hessian of its minus log likelihood.
 
     theta : (n,) weights of all groups    model : HierarchicalLogistic    -> (groups, p, p)
     Raises ValueError, naming the argument, for anything else.

@@ -197,7 +197,7 @@ def sizes(model):
 
 @dispatch(arg=1)
 def precompute_phi(phi, model):
-    """Return what is to be known of phi, a NamedTuple Phi with Phi.phi and the factor of M_theta.
+    """Compute once what depends on phi alone: a NamedTuple with phi and the factor of M_theta.
 
     Where M_theta(phi) cannot be factorised, what follows from Phi is nan.
     """
@@ -205,7 +205,7 @@ def precompute_phi(phi, model):
 
 @dispatch(arg=1)
 def precompute_theta(theta, model):
-    """Return what is to be known of theta, a NamedTuple Theta with Theta.theta."""
+    """Compute once what depends on theta alone: a NamedTuple with theta."""
 
 
 @dispatch(arg=2)

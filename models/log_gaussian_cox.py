@@ -140,7 +140,7 @@ def check_values(model: LogGaussianCox, name):
 
 
 class CoxPhi(NamedTuple):
-    """What is to be known of sigma^2 and beta."""
+    """What depends on sigma^2 and beta alone, computed once."""
 
     phi: np.ndarray  # (2,)
     L: tuple  # factors of the blocks of Sigma; nan where there are none
@@ -148,7 +148,7 @@ class CoxPhi(NamedTuple):
 
 
 class CoxTheta(NamedTuple):
-    """What is to be known of the field."""
+    """What depends on the field alone, computed once."""
 
     theta: np.ndarray  # (n,)
     u: np.ndarray  # (n,) x - mu
@@ -212,7 +212,7 @@ def empty_phi(model):
 
 @njit
 def overwrite_phi(Phi, phi, model):
-    """Return Phi, overwritten by what is to be known of phi."""
+    """Return Phi, overwritten by what depends on phi."""
     Phi.phi[:] = phi
     covariance(phi, model, 0, Phi.L)
     factorise_blocks(Phi.L)

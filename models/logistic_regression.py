@@ -69,8 +69,8 @@ class LogisticRegression(NamedTuple):
         ----------
         X           : (n, p)    covariates, finite, none constant; the column of ones is added here
         y           : (n,)      classes, 0 or 1
-        sigma_alpha : float in [1e-150, 1e150]   prior standard deviation of the intercept
-        sigma_beta  : float in [1e-150, 1e150]   prior standard deviation of each coefficient
+        sigma_alpha : float in [1e-150, 1e150]   prior standard deviation of the intercept,
+        sigma_beta  : float in [1e-150, 1e150]   and of each coefficient; default 5 for both
 
         Raises ValueError, naming the argument, for anything else.
         """

@@ -28,7 +28,7 @@ derivatives take 4 products for each of d directions, 8 d^4.  At d = 101 the sec
 Notation
 --------
 mathematics          here         shape      meaning
-alpha                alpha        ()         hardness: 1 / alpha is the least eigenvalue of G
+alpha                alpha        ()         hardness: no eigenvalue of G is below 1 / alpha
 lambda               values       (d,)       eigenvalues of the Hessian
 Q                    Q            (d, d)     its eigenvectors, in columns
 f(lambda)            soft_abs     ()         lambda coth(alpha lambda) = g(alpha lambda) / alpha

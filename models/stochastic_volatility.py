@@ -16,9 +16,9 @@ theta is x, and the hyperparameters are (b, gamma, alpha) = (log beta, log sigma
         - 20 log(1 + phi) - 1.5 log(1 - phi)                                      of alpha
 
 where Q is tridiagonal: 1 + phi^2 on its diagonal, 1 in its two corners (1 - phi^2 if T = 1) and
--phi beside it.  The last three lines are the priors and the Jacobians of the transformations:
-p(beta) ~ beta^(k - 1) exp(-lambda beta), which is 1 / beta for k = lambda = 0, sigma^2 ~
-Inv-chi^2(10, .05) and (phi + 1) / 2 ~ Beta(20, 1.5).
+-phi beside it.  The last three lines are the priors and the Jacobians of the transformations.
+p(beta) is proportional to beta^(k - 1) exp(-lambda beta), which is 1 / beta for k = lambda = 0;
+sigma^2 has the prior Inv-chi^2(10, .05), and (phi + 1) / 2 has Beta(20, 1.5).
 
 The mass M = Q / sigma^2 + I / 2 of x is the Fisher information of x given the hyperparameters.
 M_phi is constant, the identity by default.
@@ -57,7 +57,8 @@ Zhang and Sutton (2014), Section 5.3
     test    a label
 Girolami and Calderhead's program
     theirs  beta ~ Exp(1)
-    ours    p(beta) ~ 1 / beta, as printed in both papers; Exp(1) is beta_shape = beta_rate = 1
+    ours    p(beta) is proportional to 1 / beta, as printed in both papers; Exp(1) is beta_shape =
+            beta_rate = 1
     why     it is another posterior (their gradients, twice too large for the prior of phi and
             without Jacobians, only lower the acceptance rate)
     test    test_the_prior_of_log_beta_is_flat
@@ -106,13 +107,15 @@ class StochasticVolatility(NamedTuple):
 
         Parameters
         ----------
-        y          : (T,)         finite, not all zero: there is no posterior then.  One zero among
-                                  others makes it improper too, through the tail of sigma (the mean
-                                  of exp(-x_t / 2) is infinite there), which chains meet if many are
+        y          : (T,)         finite, not all zero, since beta then has no posterior.  With even
+                                  one zero the posterior is improper: exp(-x_t / 2) has an infinite
+                                  mean over the tail of sigma.  A chain is likely to reach that tail
+                                  only if many observations are zero
         mass_phi   : float > 0, (3, 3) or None   mass of the hyperparameters; None: the identity
-        beta_shape, beta_rate : float >= 0   p(beta) ~ beta^(shape - 1) exp(-rate beta); 0 and 0 are
-                                  1 / beta, as printed, 1 and 1 are Exp(1), and it is proper if
-                                  both are positive; a positive shape needs a positive rate
+        beta_shape, beta_rate : float >= 0   p(beta) is proportional to
+                                  beta^(shape - 1) exp(-rate beta); 0 and 0 are 1 / beta, as
+                                  printed, 1 and 1 are Exp(1), and it is proper if both are
+                                  positive; a positive shape needs a positive rate
 
         Raises ValueError, naming the argument, for anything else.
         """
@@ -171,7 +174,7 @@ def pivots(C):
 
 
 class VolatilityPhi(NamedTuple):
-    """What is to be known of the hyperparameters."""
+    """What depends on the hyperparameters alone, computed once."""
 
     phi: np.ndarray  # (3,)
     C: Coefficients
@@ -191,7 +194,7 @@ class Squares(NamedTuple):
 
 
 class VolatilityTheta(NamedTuple):
-    """What is to be known of x."""
+    """What depends on x alone, computed once."""
 
     theta: np.ndarray  # (T,)
     scaled: float  # sum of y_t^2 exp(-x_t - level)

@@ -1,8 +1,8 @@
 """Paquet and Fraccaro (2016), Figure 1: trajectories of HMC and RMHMC on a mixture of Gaussians.
 
-Left, by the caption: two trajectories from one point (the black cross), with the same l_max and the
-same standard normals z: p = z for HMC (M = I), p = L z with L L' = G(x) for RMHMC.  G is the
-precision of the components, weighted by their responsibilities for x (models/mixture.py).
+Left, by the caption: two trajectories from one point (the black cross).  Ours: they have the same
+l_max and the same standard normals z, p = z for HMC (M = I), p = L z with L L' = G(x) for RMHMC.
+G is the precision of the components, weighted by their responsibilities for x (models/mixture.py).
 Right, ours: how much further RMHMC moves than HMC in a transition, and how this depends on the
 mixture.  Each method has the step size, of one grid, that moves furthest in a pilot run among those
 accepted with probability 0.9 or more, chosen for each measure of distance.
@@ -173,7 +173,7 @@ CLAIMS = [
           "  Euclidean; the spread of the mixture is not in the paper.  Starts are exact draws,"
           " both methods have the same starts and normals, standard error from 20 blocks",
           "printed sentence"),
-    Claim("squared jump in the local metric at twice the distance / at 0.4 of it", "ours",
+    Claim("RMHMC / HMC, squared jump in the local metric: at spread 2 over at 0.4", "ours",
           lambda r: ratio(r, (2.0, L_MAX), "local") / ratio(r, (0.4, L_MAX), "local"), 1.0, np.inf,
           "the advantage is that of a metric that fits, so it grows with the distance of the"
           " components", "ours"),
@@ -198,8 +198,8 @@ def table(r):
     return ("Squared jump of RMHMC / HMC, both at the eps (of each method and measure) that moves"
             " furthest\nwith acceptance of 0.9 or more; then eps and acceptance for the local"
             " metric, % of RMHMC's\ntrajectories rejected as not converged and not reversible,"
-            " metrics per leapfrog step; spread: distance of the components, 1 in the figure's"
-            f" left panel.\n\n{text_table(rows, header)}\n\nTrajectories as in the"
+            " metrics per leapfrog step.\nSpread: distance of the components; it is 1 in the left"
+            f" panel.\n\n{text_table(rows, header)}\n\nTrajectories as in the"
             " left panel; errors of those that are accepted, and of the one that is shown:\n\n"
             + text_table(left, ["", "|energy error|", "return error", "energy error, shown"]))
 

@@ -123,12 +123,13 @@ def run(experiment, cases):
 
 CHAIN, WALK, BIG = METHODS
 CLAIMS = [
-    Claim("HMC lag-1 autocorrelation - theory", "0",
+    Claim("HMC lag-1 autocorrelation - theory", "theory: 0",
           lambda r: r.methods[CHAIN].lag_1 - r.theory[0], -0.01, 0.01,
           "numerical integration over the start and the momentum; the accepted width is a fifth of"
           " what the rejections change (-0.522 without them)", "ours"),
-    Claim("HMC acceptance rate - theory", "0", lambda r: r.methods[CHAIN].rate - r.theory[1],
-          -0.005, 0.005, "the same integral; a sixth of the rejections", "ours"),
+    Claim("HMC acceptance rate - theory", "theory: 0",
+          lambda r: r.methods[CHAIN].rate - r.theory[1], -0.005, 0.005,
+          "the same integral; a sixth of the rejections", "ours"),
     Claim("random walk lag-1 autocorrelation - |HMC's|", "order",
           lambda r: r.methods[WALK].lag_1 - abs(r.methods[CHAIN].lag_1), 0.0, 1.0,
           "Section 1: HMC's autocorrelations are smaller", "order"),

@@ -101,10 +101,11 @@ def least_share(r, name, below):
 USUALLY = ("words only: in more than half of the data sets, for either coefficient, whatever the"
            " slope (the least favourable one counts)")
 CLAIMS = [
-    Claim("largest |dU/dtheta_j| at the mode, in standard deviations", "0",
+    Claim("largest |dU/dtheta_j| at the mode, in standard deviations", "theory: 0",
           lambda r: largest(r, "gradient"), 0.0, 1e-8,
           "numerics: Newton's method stops at a decrement of 1e-10", "ours"),
-    Claim("largest |U'' / J_jj - 1| at the mode", "0", lambda r: largest(r, "second"), 0.0, 1e-6,
+    Claim("largest |U'' / J_jj - 1| at the mode", "theory: 0",
+          lambda r: largest(r, "second"), 0.0, 1e-6,
           "numerics: a central difference of dU/dtheta_j over 1e-3 standard deviations; its error"
           " is about 1e-7 times the fourth derivative of U, in these units of order 1", "ours"),
     Claim("share of data sets with |U - U_0| < 1 within 2 s.d.", "usually",

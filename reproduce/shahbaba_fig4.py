@@ -110,7 +110,7 @@ def extreme(of, r, name):
 
 
 CLAIMS = [
-    *[Claim(what, "order", lambda r, name=name: extreme(min, r, name), 0.0, np.inf,
+    *[Claim(what, "ours", lambda r, name=name: extreme(min, r, name), 0.0, np.inf,
             f"Section 3.2: {why}", "ours") for name, what, why in (
         ("distance", "distance to the line, nearest of R_1 - farthest of R_0",
          "R_0 holds the cases closest to the line; the smallest difference over all data sets"),
@@ -118,10 +118,11 @@ CLAIMS = [
          "equivalently, those whose probability of class 1 is closest to 1/2"),
         ("weight", "p (1 - p), least of R_0 - largest of R_1",
          "the weight of a case in the second derivatives is greatest where p = 1/2"))],
-    Claim("largest |dU - dU_0 - dU_1| / |dU_0|", "0", lambda r: extreme(max, r, "sum"), 0.0, 1e-12,
+    Claim("largest |dU - dU_0 - dU_1| / |dU_0|", "theory: 0",
+          lambda r: extreme(max, r, "sum"), 0.0, 1e-12,
           "equation (7): U = U_0 + U_1.  Rounding of sums of 100 terms", "ours"),
-    Claim("largest prior precision in U_1", "0", lambda r: extreme(max, r, "prior"), 0.0, 0.0,
-          "the prior is in U_0 only", "ours"),
+    Claim("largest prior precision in U_1", "theory: 0",
+          lambda r: extreme(max, r, "prior"), 0.0, 0.0, "the prior is in U_0 only", "ours"),
     Claim("least mean share of R_0 in the information / 0.3", "order",
           lambda r: min(mean(sets.share) / FRACTION for sets in r.slopes.values()), 1.0, np.inf,
           "Section 3.2, its point: these cases matter more than as many others; the least"

@@ -183,10 +183,12 @@ CLAIMS = [
         " over starts", "order", budgets=LONG_ENOUGH) for name in "UK"],
     Claim("log(range of v, SSHMC / HMC)", quote("larger range"), lambda r: ratio(
         r, "v", SSHMC, HMC), 0.0, np.inf, "order; mean over starts", "order", budgets=LONG_ENOUGH),
-    *[Claim(f"log(range of {name}, SSHMC / SoftAbs)", quote("similar to SoftAbs"),
+    *[Claim(f"log(range of {name}, SSHMC / SoftAbs)", paper,
             lambda r, name=name: ratio(r, name, SSHMC, SOFT), -FACTOR, FACTOR,
             "similar: within a factor of two, over half a turn of v or so; mean over starts",
-            "printed sentence", budgets=("paper",)) for name in ("U", "v")],
+            kind, budgets=("paper",))
+      for name, paper, kind in (("U", quote("similar to SoftAbs"), "printed sentence"),
+                                ("v", "ours: as of the energy", "ours"))],
     *[Claim(f"{method}: log(range of H / range of U)", "ours: H is nearly conserved",
             lambda r, method=method: mean(np.log(r.ranges[method].H)
                                           - np.log(r.ranges[method].U)),

@@ -1,7 +1,7 @@
 """Zhang and Sutton (2014), Table 1: three methods on the funnel of 100 + 1 dimensions.
 
-The paper states no step size, no number of steps, and "2 leapfrogs for x, 1 for v and the same step
-size", which has three readings (zhang/funnel.py).  Settings are chosen by a rule
+The paper states no step size and no number of steps.  Its 2 leapfrogs for x, 1 for v and "the same
+leapfrog step size" have three readings (zhang/funnel.py).  Settings are chosen by a rule
 (zhang/comparison.py) from recorded pilot chains; a printed number is compared with those of all
 numbers of steps at which the acceptance rate is in the paper's range.  An ESS has two answers: what
 the paper's estimator says of a run of 5000, and what such runs are worth, judged by how they
@@ -135,8 +135,9 @@ CLAIMS = [
     full_claim("the six printed MSE together", "0.6, 0.18; 1.58, 0.72; 0.04, 0.03",
                funnel.mse_of_six, 0.0, 0.0, "the normal deviate, of 1 standard error, of a"
                " chi-squared sum: a printed MSE is the squared error of one run, ours the mean of"
-               " many at the settings that the rule takes; the second column is E[v^2] by its head."
-               "  Runs that hardly mix have heavier tails than normal ones", "joint test",
+               " many at the settings that the rule takes; the second column is E[v^2] by its head,"
+               " and the variance by the caption: the table has the errors of both.  Runs that"
+               " hardly mix have heavier tails than normal ones", "joint test",
                theirs=1.0),
     *ESS_CLAIMS[3:],
     *acceptance_claims(METHODS, "xv", 0.02, {HMC: HMC_RATE}),

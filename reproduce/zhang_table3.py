@@ -142,7 +142,7 @@ CLAIMS = [
     *ESS,
     *comparison.acceptance_claims(METHODS, ("x", "the hyperparameters")),
     volatility.time_claim(GIBBS, HMC, ESS),
-    volatility.time_claim(SSHMC, HMC, ESS, 7.0, f", 883 s / 162 s; {quote('7 times')}"),
+    volatility.time_claim(SSHMC, HMC, ESS, f", 883 s / 162 s; {quote('7 times')}"),
     volatility.time_claim(SSHMC, GIBBS, ESS), *map(volatility.speed_claim, (HMC, GIBBS)),
     *[Claim(f"least log(least ESS per {per}, {SSHMC} / another), {measure}", quote("outperforms"),
             lambda r, measure=measure, per=per: smallest(

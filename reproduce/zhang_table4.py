@@ -192,7 +192,7 @@ def figure(r):
                 line = sorted((found.setting["eps_theta"], cox.ess_of(found, column).value)
                               for found in tried if found.setting["eps_phi"] == eps_phi)
                 ax.plot(*np.transpose([(x, math.exp(y)) for x, y in line]), ls=dash, lw=0.9, ms=3,
-                        marker=marker, color=colour,
+                        marker=marker, color=colour, mfc=colour if fill == "k" else fill,
                         label=rf"$\epsilon_\phi$ = {eps_phi:g}" if column == "sigma" else None)
             ax.axhline(number(TABLE, method, column), color="k", ls=dash, lw=0.9)
             middle, ends = log_bar(*cox.ess_of(r.rows[name], column))

@@ -360,10 +360,17 @@ def test_the_mirror_counts_divergences(steps):
     assert found.divergent and found.theta == 0.9 and found.alpha == 0.0 and found.depth == 1
 
 
-def test_adaptation_of_the_mirror_ends_with_the_warm_up():
+@departs(mirror.nuts_dual_averaging, {"L7": """
+    if m == warm_up + 1:
+        eps = np.exp(averages.log_mean)
+"""})
+def test_adaptation_of_the_mirror_ends_with_the_warm_up(run):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(run.__globals__, "nuts_step", MIRROR.nuts_step)  # nothing is compiled
+        long, none = (run(np.zeros(1), NORMAL, n, np.random.default_rng(1), warm_up, 0.9, eps, 2)
+                      for n, warm_up, eps in ((40, 30, 0.0), (3, 0, 0.7)))
     for chain, target in (
-            (MIRROR.nuts_dual_averaging(np.zeros(1), NORMAL, 40, np.random.default_rng(1), 30, 0.9,
-                                        0.0, 2), 0.9),
+            (long, 0.9),
             (MIRROR.hmc_dual_averaging(np.zeros(1), NORMAL, 2.0, 40, np.random.default_rng(1), 30,
                                        0.8), 0.8)):
         assert np.unique(chain.steps[30:]).size == 1 and np.unique(chain.steps[:30]).size == 30
@@ -375,8 +382,7 @@ def test_adaptation_of_the_mirror_ends_with_the_warm_up():
         assert chain.steps[1:31] == pytest.approx(expected, rel=1e-12)
         assert chain.depths.max() <= 2 and chain.rates.max() <= 1.0
     assert chain.leapfrogs.tolist() == np.maximum(1, np.round(2.0 / chain.steps)).tolist()
-    chain = MIRROR.nuts_dual_averaging(np.zeros(1), NORMAL, 3, np.random.default_rng(1), 0, eps=0.7)
-    assert chain.steps.tolist() == [0.7] * 3  # the one that is given
+    assert none.steps.tolist() == [0.7] * 3  # the one that is given
 
 
 class Column(NamedTuple):

@@ -75,9 +75,10 @@ def delayed_acceptance_step(here, model, approximation, factor, tally, rng):
     U_y = evaluate(y, model, DENSITY, tally)
     # 5   rho(x, y) = min(1, pi(y) q*(y, x) / [pi(x) q*(x, y)]),  q*(x, y) = g(x, y) q(x, y)
     #     lines   2 and 5
-    #     theirs  pi*_x may be another approximation at every state x
-    #     ours    there is one, pi*
-    #     why     a subset of the data is; then the ratio of line 5 is that of pi / pi*
+    #     theirs  any q; pi*_x may be another approximation at every state x
+    #     ours    q is symmetric, and cancels in line 2; there is one approximation, pi*
+    #     why     the proposal is a random walk, and a subset of the data is one approximation; then
+    #             the ratio of line 5 is that of pi / pi*
     #     test    a label
     error = U_y - U_star - (here.U - here.U_star)
     # 6   return y with probability rho(x, y), else x

@@ -76,7 +76,7 @@ def surrogate_update(x, here, k, w, noise, model, tally, rng):
 
     Mirror of Murray and Adams 2010, Algorithm 4.
 
-    In print lines 6 to 11 are 6 to 14, of which the last goes to the first.
+    In the paper lines 6 to 11 are 6 to 14, of which the last goes back to line 6.
 
     Parameters
     ----------

@@ -1,14 +1,14 @@
-"""NUTS without anything to set beside those of nutpie and blackjax, on four models.
+"""Our NUTS, which tunes itself, against nutpie and blackjax, on four models.
 
 Ours, not a paper's.  algorithms/hoffman_nuts_fast.py, as it is when nothing is said, and the same
 with the mass of nutpie; nutpie, and blackjax, which follows Stan.  All have as many transitions
-before and after adaptation, the same target and the same starts, and are judged by what a gradient
-buys the worst variable.  A row is compared if rivals/moments.py believes it.
+before and after adaptation, the same target and the same starts, and are judged by the effective
+draws of the worst variable per gradient.  A row is compared if rivals/moments.py believes it.
 
 normal      100 independent variables with standard deviations 0.01, 0.02, ..., 1
 logistic    logistic regression on CTG, of Split HMC
-credit      hierarchical logistic regression on German credit, of SSHMC, not centred
-funnel      the funnel of SSHMC with 100 variables, not centred
+credit      hierarchical logistic regression on German credit, of SSHMC, non-centred
+funnel      the funnel of SSHMC with 100 variables, non-centred
 
 Run     python reproduce/beyond/nuts.py [--budget smoke|short|paper]
         Short has two chains of 300 draws, smoke of 30.  To compute takes the extra `compare`.
@@ -199,8 +199,8 @@ def table(r):
                        if each["believed"] else ["not believed", ""])])
     return ("Gradients: of a draw; before: of a chain in its adaptation.  Worst R-hat and least"
             " effective sample sizes,\nof bulk and tail; least E-BFMI of a chain.  Effective draws"
-            " of the worst variable, of values and of squares,\nin all chains; of both per 1000"
-            " gradients; CPU milliseconds for one\n\n"
+            " of the worst variable, of values and of squares,\nin all chains; per 1000 gradients:"
+            " the lesser of both; CPU ms: for an effective draw\n\n"
             + text_table(rows, ["problem", "method", "draws", "gradients", "before", "div.",
                                 "R-hat", "bulk", "tail", "E-BFMI", "values", "squares",
                                 "per 1000 gradients", "CPU ms"]))

@@ -3,7 +3,9 @@
 Ours, not the paper's: its annealed importance sampling by RMHMC beside importance sampling from
 EP's Gaussian, bridge sampling between that and elliptical slice sampling, annealing by elliptical
 slices, and minimax tilting.  On the paper's problem, with 40 to 1540 cases, and on a grid of
-covariances on which EP gets worse.  Each method has the same scan: sizes of a run, runs of each.
+covariances on which EP gets worse.  Each method has three sizes of a run (two with 1540 cases), and
+five runs of each.  HMC is run on the paper's problem alone, tilting and annealing by RMHMC on up to
+767 cases.
 
 Run     python reproduce/beyond/paquet_rivals.py [--budget smoke|short|paper]
         Short has fewer problems, sizes and runs; smoke also fewer cases.
@@ -229,8 +231,9 @@ def table(r):
         f"{r.data}; CPU seconds until log Z is known to {evidence.TOLD}, by the best of each"
         " method's sizes, without set-up;\nbroken: no size is to be trusted; void: those that are"
         " do not agree with the reference; k: tail\nindex of the weights of IS from q, not to"
-        f" be trusted above {evidence.K_MAX}; last step: of AIS from q, above 1 its\nweights have a"
-        " finite variance; EP, corrected: their errors; an empty cell: not run",
+        f" be trusted above {evidence.K_MAX}; last step: AIS from q with a shorter one\nhas weights"
+        " of finite variance, and above 1 IS from q has them; EP, corrected: their errors; an"
+        " empty\ncell: not run",
         text_table(problems, ["N", "log l", "log s", "log Z", "s.e.", "EP", "corrected", "k",
                               "last step", *METHODS]),
         f"N = {key[0]}, log l = {key[1]}, log sigma = {key[2]}; error: root mean square of a run;"

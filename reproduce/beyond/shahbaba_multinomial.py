@@ -81,8 +81,8 @@ def table(r):
             " ones; M: inner steps;\nw_1 / w: the largest frequency of U_1 over that of U.  Worst"
             " R-hat and least effective sample sizes, of bulk\nand tail; least E-BFMI of a chain. "
             " tau: of the worst coefficient, of its values and of squares about the\nmean; tau x g"
-            " of the worst of both, with a standard error; log(tau x g of HMC, of random / its"
-            " own)\n\n"
+            " of the worst of both, with a standard error; HMC / own, random / own: log of tau x"
+            " g of HMC,\nor with a random R_0, over the row's\n\n"
             + text_table(
                 rows, ["data", "method", "f", "M", "w_1 / w", "eps", "L", "g", "rate", "div.",
                        "R-hat", "bulk", "tail", "E-BFMI",

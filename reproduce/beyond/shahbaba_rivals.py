@@ -3,9 +3,9 @@
 Ours, not the paper's.  The paper asks for a better integrator and gives all methods unit masses.
 A reader asks what to use: so here is HMC whose mass is J, the Hessian at the mode, which the normal
 split needs anyway; both splits in the coordinates in which J is the identity; and our NUTS with a
-diagonal mass and with a dense one.  All have pilot chains with 16 settings of eps
-and L, of which the best is run again, and the printed one whatever its pilot says; the data split
-with mass J has them with three numbers of inner steps, since the paper's are for unit masses.
+diagonal mass and with a dense one.  All but NUTS have pilot chains with 16 settings of eps and L.
+The best is run again, and so is the printed one, whatever its pilot says.  The data split with mass
+J has pilots with three numbers of inner steps, since the paper's are for unit masses.
 
 Run     python reproduce/beyond/shahbaba_rivals.py [--budget smoke|short|paper]
         Short has pilots of 20 effective draws and chains of 75 instead of 500; smoke has two

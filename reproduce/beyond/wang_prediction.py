@@ -91,7 +91,7 @@ CLAIMS = [
     *[Claim(f"the truth: share of cases in their intervals of {level:.0%}", "ours: exact",
             lambda r, level=level: overall(r, TRUTH, level), level - 0.02, level + 0.02,
             "theory: the share expected is the level; cases of a data set hang together, and with"
-            " sixty sets it is known to .005", "ours", budgets=("paper",)) for level in LEVELS],
+            " seventy sets it is known to .005", "ours", budgets=("paper",)) for level in LEVELS],
     Claim("posterior: share of cases in their intervals of 95%", "ours: as it should be",
           lambda r: overall(r, POSTERIOR, 0.95), 0.93, 0.97,
           "within .02: the prior is vague, and the data say most", "ours", budgets=("paper",)),

@@ -1,9 +1,9 @@
 """Wang and Neal (2013), Section 6.2: moves of the mark r and steps in a move s.
 
-Not a figure of the paper, which tried several of both "without much success".  The cost of an
-effective draw over the plane of r and s with a subset of the data for pi*, where an iteration is
-one mapping by sweeps, or d mappings each of whose steps updates one variable at random; and how
-often the posterior was known already where the mark might go.
+Not a figure of the paper, which found r = s = 1 best, and has not "had much success" with larger
+ones.  The cost of an effective draw over the plane of r and s with a subset of the data for pi*,
+where an iteration is one mapping by sweeps, or d mappings each of whose steps updates one variable
+at random; and how often the posterior was known already where the mark might go.
 
 Run     python reproduce/beyond/wang_r_s.py [--budget smoke|short|paper]
         Paper has twelve pairs for rows 1, 2 and 4, two units and two slices; short has four pairs

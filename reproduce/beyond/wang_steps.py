@@ -143,11 +143,11 @@ CLAIMS = [
             " ratio)", f"ours: the printed CPU times have log {printed_time_ratio(number):.2f}",
             lambda r, number=number: log_evaluation_ratio(r, number, NARROW), -np.inf, np.log(0.75),
             "order: short steps take fewer", "ours", budgets=budgets(number)) for number in PAIRS],
-    *[Claim(f"row {number}: log(evaluations for a draw / the least), standard", quote("moderate"),
-            lambda r, number=number: scan(
+    *[Claim(f"row {number}: log(evaluations for a draw / the least), standard",
+            "ours: how much the width matters", lambda r, number=number: scan(
                 r, number, lambda name: log_cost_over_least(r, number, name)), -np.inf, np.log(2),
             "order: less than twice the best, for all slices that were tried;"
-            f" {SILENT}", "printed sentence", budgets=("paper",)) for number in LONG_ROWS],
+            f" {SILENT}", "ours", budgets=("paper",)) for number in LONG_ROWS],
     *[Claim(f"row {number}: log(evaluations for a draw, standard / SOD)", quote("almost always"),
             lambda r, number=number: scan(r, number, lambda name: gain(r, number, name)), 0.0,
             np.inf, f"order: the subset gains; {SILENT}", "order", budgets=("paper",))
@@ -189,8 +189,9 @@ def figure(r):
             right.plot([w for w, _ in points], [np.exp(gain(r, number, name).value)
                                                 for _, name in points], **style)
         left.axhline(ROWS[number].tau[STANDARD], color=how[number]["color"], lw=0.8, ls=":")
-        left.annotate(number, (1, ROWS[number].tau[STANDARD]), (2 + 16 * (ranks[number] % 2), 0),
-                      xycoords=("axes fraction", "data"), textcoords="offset points", va="center")
+        left.annotate(f"set {number}", (1, ROWS[number].tau[STANDARD]),
+                      (2 + 36 * (ranks[number] % 2), 0), xycoords=("axes fraction", "data"),
+                      textcoords="offset points", va="center", color=how[number]["color"])
     right.axhline(1.0, color="k", lw=0.6)
     left.set(xscale="log", yscale="log", xlabel="w", ylabel="autocorrelation time, standard")
     right.set(xscale="log", yscale="log", xlabel="w", ylabel="gain of SOD, in evaluations")

@@ -101,7 +101,8 @@ CLAIMS = [
             -np.log(TELLS), np.log(TELLS), "a window of 1333 tells the time within a factor of two,"
             " where that is well below 1333 and there is one mode", "ours",
             budgets=("short", "paper") if number in SHORT_ROWS else ("paper",))
-      for number in PAPER_ROWS if number != TWO_MODES for name in settings(number, STANDARD)],
+      for number in PAPER_ROWS if number not in (2, TWO_MODES)  # where one mode is all noise
+      for name in settings(number, STANDARD)],
 ]
 
 

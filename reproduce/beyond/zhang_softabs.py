@@ -1,7 +1,7 @@
 """Zhang and Sutton (2014), Section 5.1: SSHMC against RMHMC with the SoftAbs metric, on the funnel.
 
 "Each ABLA step is about 100 times faster than each generalized leapfrog step and SSHMC can generate
-around 2.5 times more effective samples per second": together, that an effective sample takes it 40
+around 2.5 times more effective samples per second".  Together: an effective sample takes SSHMC 40
 times as many steps.  A generalised leapfrog of 101 dimensions takes a fortieth of a second here,
 so long chains are out of reach; but every start is an exact draw of the funnel, and one transition
 from each gives the autocorrelation rho of v from one draw to the next without bias.  For both

@@ -240,7 +240,8 @@ def joint(what, claims, independent=True):
 
     return Claim(what, "all of these numbers at once", ours, 0.0, 0.0,
                  ("the normal deviate of a chi-squared probability" if independent else "the normal"
-                  " deviate of the largest of so many, whose columns need not be independent")
+                  " deviate of the largest of so many, whose columns need not be independent (s.e."
+                  " nan: most are too weak to differ, so that nothing agrees)")
                  + ", of 1 standard error; the errors of both sides in quadrature, and rounding,"
                  " which is uniform", "joint test", budgets=("paper",), theirs=1.0,
                  undecided=OF_PRINT)
@@ -428,9 +429,10 @@ def failures(findings):
         for f in findings if f.claim.known and f.verdict == "agrees"]
 
 
-KEY = ("Accepted: from, to; ± the paper's own standard error.  Paper: what is printed; order: only"
-       " which is larger; ours: our own expectation.  Noticed: the factor by which a printed number"
-       " could be off before it is said to differ.  nan: too little is known.")
+KEY = ("Accepted: from, to; ± the paper's own standard error.  Paper: what is printed, sentences"
+       " in short; order: only which is larger; theory: what must be; ours: our own expectation."
+       "  Noticed: the factor by which the number could be off before it is said to differ.  nan:"
+       " too little is known.")
 
 
 def report(findings):

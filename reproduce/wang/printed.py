@@ -113,7 +113,6 @@ SENTENCES = {
     "could be slower": ("5.2.3", "a pi* formed by Eigen-exact could even be slower than the"
                         " original pi; our experiments confirm this"),
     "identical": ("6.1", "isotropic and ARD are identical when p = 1"),
-    "moderate": ("6.2", "a moderately-well-tuned chain is not much worse than an optimally tuned"),
     "r and s": ("6.2", "r = s = 1 gives the best performance, of fairly small values"),
     "once": ("6.2", "with a mapping pi only needs to be evaluated once each update"),
     "m": ("6.2", "generally speaking, m should be between 10% and 50% of n, depending on the"
@@ -217,6 +216,6 @@ def sentences():
 
 
 def quote(key):
-    """Return a sentence, and where it stands, for the `paper` of a claim."""
+    """Return a sentence, in short, and where it stands, for the `paper` of a claim."""
     section, words = SENTENCES[key]
     return f"Section {section}: {words}"

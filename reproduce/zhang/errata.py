@@ -136,6 +136,6 @@ MISPRINTS = {  # what is behind it, and the cause that several have
 }
 HMC_RATE = Declared(
     "the rate of a run of 5000 scatters by 0.08 between runs, with where v is, so that eight pilot"
-    " chains know it to 0.03 and not to the 0.02 that is allowed; and a rule that takes the largest"
-    " step of those inside takes one whose pilots happened to accept less", "2026-11-24T08:40",
-    "2026-11-24T08:28")
+    " chains know it to 0.03 and not to the 0.02 that is allowed; and the rule, which takes the"
+    " most efficient setting of those inside, may take one whose pilots happened to accept less",
+    "2026-11-24T08:40", "2026-11-24T08:28")

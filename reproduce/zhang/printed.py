@@ -116,6 +116,6 @@ def half_unit(table, method, column):
 
 
 def quote(key):
-    """Return a sentence, and where it stands, for the `paper` of a claim."""
+    """Return a sentence, in short, and where it stands, for the `paper` of a claim."""
     section, words = SENTENCES[key]
     return f"Section {section}: {words}"

@@ -233,11 +233,11 @@ def advantage(a, b, measure, per):
     return log(least_ess(a, measure)) - log(least_ess(b, measure)) - cost
 
 
-def time_claim(row, other, ess, high=None, note=""):
+def time_claim(row, other, ess, note=""):
     """Make the claim that the times of two rows are in the paper's proportion."""
     claim = comparison.times_claim("Table 3", row, other, "the numbers of steps are not stated",
                                    ess)
-    return claim._replace(paper=f"{claim.paper}{note}", high=(high or claim.printed) * 2)
+    return claim._replace(paper=f"{claim.paper}{note}")
 
 
 def speed_claim(other):

@@ -69,7 +69,7 @@ def order(name, better, other, per, note="each at its best setting by pilots, NU
           " itself", seen=False):
     """Make the claim that a method is ahead of another on a problem; seen: the run showed it."""
     if seen:
-        note = "what this run shows; before it we expected the opposite"
+        note = "what an earlier run showed; before it we expected the opposite"
     return Claim(f"{name}: log(worst ESS per {per}, {better} / {other})",
                  "ours, after the run" if seen else "ours",
                  lambda r: r[name, better][PER[per]] - r[name, other][PER[per]], 0.0, np.inf,
@@ -84,8 +84,9 @@ def agreement(keys, references):
                 lambda r, name=name, method=method: distance_of_rows(
                     r[name, method], r[name, references[name]]), 0, 4,
                 "means and standard deviations of all quantities; adjusted: the probability of the"
-                " largest of so many, as a deviate of one normal number, at most 4.  Chains that"
-                " the rule of trust does not believe are compared with none", "ours",
+                " largest of so many, as a deviate of one normal number.  It agrees up to 4, not 2,"
+                " since many rows are compared.  Chains that the rule of trust does not believe"
+                " are compared with none", "ours",
                 budgets=("paper",)) for name, method in keys if method != references[name]],
         Claim("largest |z| between two chains and the other two of a row, adjusted", "ours",
               lambda r: halves_apart(r.values()), 0, 4, "the same method against itself, in all"
