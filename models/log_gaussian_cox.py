@@ -134,7 +134,12 @@ def check_values(model: LogGaussianCox, name):
     if any([block.shape for block in part] != wanted for part in (model.memory.B, model.memory.C)):
         raise ValueError(f"{name}.memory must be that of a {d} x {d} grid: make the model of"
                          " another grid by LogGaussianCox.from_counts")
-    # a copy of another `distance`, by _replace, has the memory of the first one
+    forget(model)
+
+
+@validate.forget.register
+def forget(model: LogGaussianCox):
+    """A copy of another `distance`, by _replace, has the memory of the first one."""
     for known in (model.memory.known, model.memory.phi):
         known[:] = np.nan
 

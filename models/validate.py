@@ -244,6 +244,13 @@ def check_values(model, name):
     """Raise ValueError for what annotations cannot say; registered beside a model's class."""
 
 
+@singledispatch
+def forget(model):
+    """Empty the memory of a model and of those in it; registered beside a class that has one."""
+    for part in model if isinstance(model, tuple) else ():
+        forget(part)
+
+
 @cache
 def annotations(kind):
     """Return {field: its annotation} of a class; {} if one names what only a function knows."""
@@ -395,6 +402,8 @@ def fault_of_call(generic, arguments):
                 f" with {len(arguments)} of them")
     model = arguments[generic.on]
     wrong = fault_of_fields(generic.__name__, names[generic.on], model)
+    if not wrong:
+        forget(model)
     if wrong or place is None:
         return wrong
     value = arguments[place]

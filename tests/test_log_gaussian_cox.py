@@ -51,10 +51,14 @@ def test_the_prior_is_gamma_of_shape_2_and_scale_one_half_with_its_jacobian():
 
 def test_a_copy_of_other_distances_does_not_remember_those_of_the_first():
     (model, x, _), others = problem(3), problem(3, "pixel")[0]
-    q = np.append(x, PHI)
+    copy, q = model._replace(distance=others.distance), np.append(x, PHI)
+    for at, inside in ((q, lambda each: each), (PHI, lambda each: interface.GivenTheta(each, x))):
+        interface.grad_U(at, inside(model))
+        np.testing.assert_array_equal(interface.grad_U(at, inside(copy)),
+                                      interface.grad_U(at, inside(others)))
     interface.grad_U(q, model)
-    copy = validate.model("model", model._replace(distance=others.distance))
-    np.testing.assert_array_equal(interface.grad_U(q, copy), interface.grad_U(q, others))
+    validate.model("model", copy)
+    assert np.isnan(copy.memory.known).all()
 
 
 @pytest.mark.parametrize("d", SIZES)
