@@ -251,8 +251,11 @@ def run(sampler, *arguments, chains=4, jobs=None, bars=True, **named):
             raise ValueError("keep must hold different indices in increasing order, by which the"
                              f" draws are told apart, not {given['keep']!r:.80}: take np.unique of"
                              " it")
+        model = given.get("model")
+        if hasattr(sampler, "check"):  # which takes a list for an array
+            model = validate.check_fields("model", model)
         for name in {"q0", "x0"} & {*given}:
-            validate.check_source(np.array(calls[0][name], float), given.get("model"), U, grad_U)
+            validate.check_source(np.array(calls[0][name], float), model, U, grad_U)
         # compiles before there are other processes
         for part in pieces(sampler, calls[0] | brief, length, 1):
             check_draws(part, sampler)

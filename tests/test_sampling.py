@@ -324,6 +324,16 @@ def test_what_is_wrong_is_raised_before_anything_runs(wrong, said, monkeypatch):
         run(**dict(sampler=hmc, q0=np.zeros(2), n=5, rng=generator()) | SETTINGS | wrong)
 
 
+Sized = own("Sized", lambda q, model: (model.size * q**2).sum() / 2,
+            lambda q, model: model.size * q, size=np.ndarray)
+
+
+def test_a_list_in_a_model_is_an_array_to_run_as_it_is_to_the_sampler():
+    model = Sized([1.0, 2.0])
+    same_as_called(quietly(hmc, np.ones(2), model, 0.5, 3, 9), hmc, "samples", q0=np.ones(2),
+                   model=model, eps=0.5, L=3, n=9)
+
+
 def test_a_function_that_returns_no_draws_is_refused():
     mixture = gaussian_mixture([1.0], [[0.0]], [[[1.0]]])
     with pytest.raises(ValueError, match=r"draws, .* but mixture_draw returns a ndarray"):
