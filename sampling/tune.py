@@ -56,7 +56,10 @@ def tune(sampler, *arguments, target=0.8, **named):
     RuntimeWarning if the rate at the end is more than .15 from the target.
     """
     target = validate.real("target", target, 0.0, np.nextafter(1.0, 0.0), open_low=True)
-    parameters = getattr(inspect.signature(sampler), "parameters", {}) if callable(sampler) else {}
+    try:
+        parameters = inspect.signature(sampler).parameters
+    except (TypeError, ValueError):  # of what is no function, or written in C
+        parameters = {}
     names = [name for name in STEPS if name in parameters]
     length = next((name for name in LENGTHS if name in parameters), None)
     if not names or length is None:

@@ -103,6 +103,7 @@ def test_a_target_that_no_step_has_is_warned_of(error, rate):
     (lambda: tune(nuts, np.zeros(10), NORMAL, rng=None), "nuts and slices need no step"),
     (lambda: tune(fitted_walk, np.zeros(10), NORMAL, rng=None), "fitted_walk.pilot"),
     (lambda: tune(7), "sampler must have eps, or eps_theta and eps_phi.* not be 7"),
+    (lambda: tune(int), "sampler must have eps, or eps_theta and eps_phi.* not be 'int'"),
     (lambda: tune(exact, np.zeros(1), 1.0, n=5, rng=None), "n must be left out"),
     (lambda: tune(sshmc, keep=[0]), "keep must be left out"),
     (lambda: tune(exact, np.zeros(1), 1.0, rng=None, target=1.0), r"target .* \(0, 1\), not 1.0"),
