@@ -653,9 +653,10 @@ def check_source(value, model, *functions):
                 source = np.asarray(made.py_func(value.copy(), model), float)
         except Exception:  # compiled, log(0) is -inf
             continue
-        found = np.asarray(call_compiled(function, value.copy(), model), float)
-        if found.shape == source.shape and not np.allclose(
-                found, source, 1e-6, 1e-6 * np.abs(source).max(initial=1.0), equal_nan=True):
+        found = np.asarray(call_compiled(function, value.copy(), model))
+        size = np.abs(source[np.isfinite(source)]).max(initial=1.0)
+        if found.shape == source.shape and found.dtype.kind in "biuf" and not np.allclose(
+                found, source, 1e-6, 1e-6 * size, equal_nan=True):
             raise ValueError(f"{function.__name__} of {class_name(type(model))} gives {found}"
                              f" compiled, but {source} by its source: a variable or a function that"
                              " it takes from outside has changed since it was compiled, or it draws"
@@ -707,6 +708,8 @@ def call_compiled(function, *arguments):
     taken = inspect.signature(getattr(made, "py_func", made or function))
     try:
         taken.bind(*arguments)
+        if len(taken.parameters) < len(arguments) and hasattr(made, "py_func"):
+            raise TypeError  # *arguments, of which compiled code cannot tell the class of the model
     except TypeError:
         raise ValueError(f"{function.__name__} of {class_name(type(arguments[-1]))} must be a"
                          f" function of {inspect.signature(function)}, but takes {taken}"
@@ -714,6 +717,7 @@ def call_compiled(function, *arguments):
     try:
         return function(*arguments)
     except NumbaError as error:
+        error.__notes__ = []  # Numba keeps the error, and raises it again
         error.add_note("Numba compiles the functions of a model.  They may have arithmetic, loops,"
                        " NumPy, math, and functions with @njit, but nothing of SciPy or pandas,"
                        " and no product of whole numbers with floats (A @ q: let A be of floats):"

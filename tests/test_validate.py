@@ -2,6 +2,7 @@
 
 import math
 import re
+import warnings
 from decimal import Decimal
 from fractions import Fraction
 from timeit import repeat
@@ -221,7 +222,8 @@ def forgetful_U(q, model):
 @pytest.mark.parametrize(("U", "said"), [
     (forgetful_U, "return a number in every case"),
     (lambda q, model: np.float32(q @ q / 2), "return a float64, not a float32"),
-    (lambda q: q @ q, r"be a function of \(q, model\), but takes \(q\)$")])
+    (lambda q: q @ q, r"be a function of \(q, model\), but takes \(q\)$"),
+    (lambda *given: 1.0, r"be a function of \(q, model\), but takes \(\*given\)$")])
 def test_a_u_of_other_arguments_or_of_no_float64_in_every_case_is_refused_by_name(U, said):
     with pytest.raises(ValueError, match=f"^U of Wrong must {said}"):
         validate.state("v", np.ones(2), own("Wrong", U)())
@@ -369,6 +371,20 @@ def test_compiled_code_that_rounds_otherwise_than_its_source_is_no_other(monkeyp
     validate.check_source(np.ones(2), Own(None), interface.grad_U)
     gap = 1e4
     with pytest.raises(ValueError, match=r"grad_U of Own gives .* but .* by its source"):
+        validate.check_source(np.ones(2), Own(None), interface.grad_U)
+
+
+def test_a_source_that_gives_nan_in_one_entry_may_round_in_others(monkeypatch):
+    def compiled(q, model):
+        return np.array([np.nan, 1.0 + gap])
+
+    compiled.py_func = lambda q, model: np.array([np.nan, 1.0])
+    monkeypatch.setitem(interface.grad_U.implementations, Own, compiled)
+    gap = 1e-15
+    with warnings.catch_warnings(action="error"):
+        validate.check_source(np.ones(2), Own(None), interface.grad_U)
+    gap = 1e-3
+    with pytest.raises(ValueError, match="by its source"):
         validate.check_source(np.ones(2), Own(None), interface.grad_U)
 
 
