@@ -193,6 +193,10 @@ def check_plain(q, model, rng):
         yield Row("U", "a number", "", np.nan, np.nan, np.nan,
                   f"returns {type(energy).__name__}, not a float")
         return
+    try:
+        validate.energy_at(U, q, model)
+    except ValueError as error:
+        note = note or str(error)
     yield Row("U", "a finite number", "", energy, energy, 0.0 if np.isfinite(energy) else np.nan,
               note)
     if not np.isfinite(energy):

@@ -19,7 +19,7 @@ from models.funnel import Funnel
 from models.gaussian import Gaussian
 from sampling.check import check_model, compare
 from test_models import ALL
-from test_validate import own
+from test_validate import forgetful_U, own
 
 
 @pytest.mark.parametrize("name", [
@@ -104,6 +104,15 @@ def test_an_energy_that_is_no_finite_number_is_named(what, compared_with, note, 
     assert (row.function, row.compared_with, row.note) == ("U", compared_with, note)
     with pytest.raises(ValueError, match=r"\bU (of Returns must )?" + re.escape(said)):
         validate.state("q0", np.ones(2), Returns(what))
+
+
+@pytest.mark.parametrize("U, note", [
+    (lambda q, model: 1j * q[0], "returns complex, not a float"),
+    (lambda q, model: np.float32(q[0]), "must return a float64, not a float32"),
+    (forgetful_U, "must return a number in every case")])
+def test_an_energy_that_samplers_refuse_is_named(U, note):
+    row = off(own("Refused", U)(), np.ones(2))[0]
+    assert row.function == "U" and note in row.note
 
 
 def test_a_function_that_writes_into_q_is_refused_by_name():
