@@ -118,6 +118,7 @@ def changed(change):
 DAMAGE = {
     "half": lambda text, _: text[: len(text) // 2], "empty": lambda text, _: "",
     "list": lambda text, _: "[1, 2]", "bytes": lambda text, _: "\xff",
+    "brackets": lambda text, _: "[" * 100_000,
     "no seconds": changed(lambda record: record.pop("seconds")),
     "no check": changed(lambda record: record.pop("check")),
     "no x": changed(lambda record: record["result"].pop("x")),
@@ -249,6 +250,13 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
     assert {*path.parent.iterdir()} == {path, link}
 
 
+def test_a_file_that_cannot_be_written_is_named_by_its_own_name(tmp_path):
+    (tmp_path / "taken" / "within").mkdir(parents=True)
+    with pytest.raises(OSError) as caught:
+        harness.write(tmp_path / "taken", "new")
+    assert caught.value.filename == str(tmp_path / "taken")
+
+
 def test_what_a_killed_process_left_is_removed_but_not_what_another_is_writing(log, figures):
     replicates("draw", SETTINGS, draw, tasks(log, [1]))
     kept = figures / "replicates"
@@ -330,7 +338,8 @@ def test_what_fresh_has_computed_takes_the_place_of_what_is_packed(log, capsys):
 @pytest.mark.parametrize("damage", [
     lambda b: b[: len(b) // 2], lambda b: b"", lambda b: b"x" * 9,
     lambda b: b[:20] + bytes([255]) * 20 + b[40:], lambda b: gzip.compress(b"\xff"),
-    lambda b: gzip.compress(b"[1]"), lambda b: gzip.compress(b"[{}]")])
+    lambda b: gzip.compress(b"[1]"), lambda b: gzip.compress(b"[{}]"),
+    lambda b: gzip.compress(b"[" * 100_000)])
 def test_what_is_in_a_damaged_pack_counts_as_missing(log, capsys, damage):
     first = experiment()
     first.replicates(draw, tasks(log, [1, 2]))

@@ -342,7 +342,7 @@ def read_stored(path):
             return record
     except FileNotFoundError:
         return None
-    except (ValueError, LookupError, TypeError, AttributeError):
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         pass  # it is no record
     print(f"{path} is damaged: computed again", file=sys.stderr)
     return None
@@ -370,7 +370,7 @@ def unpack(path):
         return {key_of(record): record for record in records}
     except FileNotFoundError:
         return {}
-    except (OSError, EOFError, ValueError, LookupError, TypeError, zlib.error):
+    except (OSError, EOFError, ValueError, LookupError, TypeError, RecursionError, zlib.error):
         print(f"{path} is damaged: what was in it is computed again", file=sys.stderr)
         return {}
 
@@ -393,7 +393,7 @@ def write(path, content):
             os.fsync(file.fileno())
         os.replace(temporary, path)
     except OSError as error:
-        error.filename = error.filename or str(path)  # of which a full disk says nothing
+        error.filename = str(path)  # which is what the user knows
         raise
     finally:
         temporary.unlink(missing_ok=True)
