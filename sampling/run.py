@@ -20,8 +20,10 @@ import os
 import pickle
 import signal
 import sys
+import threading
 import time
 import warnings
+from contextlib import contextmanager
 from copy import deepcopy
 from multiprocessing.connection import wait
 from typing import NamedTuple
@@ -417,6 +419,25 @@ def work(sampler, calls, length, wanted, end, parent):
         end.send(error)
 
 
+@contextmanager
+def interrupt_waits():
+    """Let Ctrl-C wait while a process is forked: what its handler raises then, Python may ignore.
+
+    To mask the signal would not do, since another thread would take it.
+    """
+    handler, pressed = signal.getsignal(signal.SIGINT), []
+    if threading.current_thread() is not threading.main_thread() or not callable(handler):
+        yield
+        return
+    signal.signal(signal.SIGINT, lambda *arguments: pressed.append(arguments))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
+    if pressed:
+        handler(*pressed[0])
+
+
 def in_processes(sampler, calls, length, wanted, jobs):
     """Yield what in_turn does, from processes; they are gone when this generator is closed."""
     fork, ends, processes = multiprocessing.get_context("fork"), [], []
@@ -425,13 +446,13 @@ def in_processes(sampler, calls, length, wanted, jobs):
             ours, theirs = fork.Pipe(duplex=False)
             process = fork.Process(target=work, daemon=True, name=f"chains {j}", args=(
                 sampler, dict(list(calls.items())[j::jobs]), length, wanted, theirs, os.getpid()))
-            with warnings.catch_warnings():  # of threads, Python's and JAX's: they are idle here
+            with interrupt_waits(), warnings.catch_warnings():  # of threads, which are idle here
                 warnings.simplefilter("ignore", DeprecationWarning)
                 warnings.simplefilter("ignore", RuntimeWarning)
                 process.start()
+                processes.append(process)
             theirs.close()
             ends.append(ours)
-            processes.append(process)
         while ends:
             for end in wait(ends):
                 try:

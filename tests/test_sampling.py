@@ -193,6 +193,16 @@ def test_a_stop_before_the_first_draw_is_raised(chains_with_draws, monkeypatch):
         quietly(hmc, np.zeros(2), **SETTINGS, n=5)
 
 
+def test_ctrl_c_while_a_process_is_forked_is_not_lost():
+    # Python calls what is registered so, and ignores what is raised there
+    os.register_at_fork(after_in_parent=lambda: pressed and os.kill(pressed.pop(), signal.SIGINT))
+    pressed = [os.getpid()]
+    with pytest.raises(KeyboardInterrupt):
+        quietly(hmc, np.zeros(2), **SETTINGS, n=2000, jobs=2)
+    assert not pressed and not multiprocessing.active_children()
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
 def test_a_process_that_is_killed_is_told_of():
     def kill():
         while not (ours := [child for child in multiprocessing.active_children()
