@@ -50,6 +50,10 @@ from models.interface import (
 )
 
 STEPS = (1e-2, 1e-3, 1e-4, 1e-5)  # of differences, relative to an entry of q or to 1
+# what all samplers of hierarchical models together ask for
+BLOCKS = (precompute_phi, precompute_theta, U_theta, grad_U_theta, U_prior, U_phi, grad_U_phi,
+          grad_U2, momentum_theta, velocity_theta, log_det_theta, momentum_phi, velocity_phi,
+          log_det_phi)
 TOLERANCE = 1e-5  # relative to the largest entry; differences are good to about 1e-9
 
 
@@ -103,6 +107,9 @@ def check_model(model, q):
     """
     model = validate.model("model", model)
     q = validate.array("q", q, (validate.dimension(model),))
+    if has(model, sizes):
+        validate.implements("model", model, *BLOCKS)
+        validate.blocks("theta", *np.split(q, [sizes(model)[0]]), model)
     validate.rehearse("q", q, model, U, grad_U, hessian, metric)
     validate.check_source(q, model, U, grad_U, hessian, metric)
     rng, found = np.random.default_rng(1), {}
@@ -271,7 +278,11 @@ def check_blocks(q, model, rng):
     n, h = sizes(model)
     theta, phi = q[:n], q[n:]
     Phi, Theta = precompute_phi(phi, model), precompute_theta(theta, model)
-    gradient = grad_U_phi(Phi, Theta, model)
+    for function, *given in ((U_phi, Phi, Theta), *[(U, q)] * has(model, U)):
+        if not isinstance(energy := function(*given, model), float):
+            raise ValueError(f"{function.__name__} of {validate.class_name(type(model))} must"
+                             f" return a float, not {energy!r:.80}")
+    gradient = np.asarray(grad_U_phi(Phi, Theta, model), float)
     z_theta, z_phi = rng.standard_normal(n), rng.standard_normal(h)
 
     def likelihood(phi):  # the part of U_theta that may not depend on phi, up to a constant
@@ -286,7 +297,7 @@ def check_blocks(q, model, rng):
         return U_theta(q[:n], precompute_phi(q[n:], model), model) + U_prior(q[n:], model)
 
     yield compare("U_theta", "U_phi - U_prior: the rest has no phi", differences(
-        likelihood, phi, np.zeros(h)), np.zeros(h), scale=1 + np.abs(gradient).max())
+        likelihood, phi, np.zeros(h)), np.zeros(h), scale=1 + np.abs(np.nan_to_num(gradient)).max())
     for function, x, energy, found in (
             (grad_U_theta, theta, lambda x: U_theta(x, Phi, model),
              grad_U_theta(theta, Phi, model)),
@@ -299,7 +310,7 @@ def check_blocks(q, model, rng):
             (metric_gradient_phi, phi,
              lambda x: metric_phi(precompute_phi(x, model), Theta, model),
              metric_gradient_phi(Phi, Theta, model) if has(model, metric_gradient_phi) else None)):
-        if found is not None and (has(model, function) or function is add_grad_auxiliary_phi):
+        if has(model, function) or function is add_grad_auxiliary_phi:
             yield compare(function.__name__, "differences of what it is the gradient of", found,
                           differences(energy, x, found))
     for block, momentum, velocity, log_det, given, z in (

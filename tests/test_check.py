@@ -265,6 +265,25 @@ def test_each_wrong_function_of_a_hierarchical_model_is_named(function, monkeypa
     assert function in {row.function for row in off(model, q)}
 
 
+@pytest.mark.parametrize("function", ["U_phi", "grad_U_phi", "grad_U2", "momentum_phi"])
+def test_a_function_that_a_hierarchical_model_lacks_is_named(function, monkeypatch):
+    monkeypatch.delitem(getattr(interface, function).implementations, Coupled)
+    with pytest.raises(ValueError, match=f"^model must have {function} .*Coupled has n"):
+        check_model(coupled([0.4, -1.0]), np.ones(4))
+
+
+@pytest.mark.parametrize("function", [
+    "U", "U_theta", "U_prior", "U_phi", "grad_U_theta", "grad_U_phi", "grad_U2"])
+def test_a_function_of_a_hierarchical_model_without_a_return_is_named(function, monkeypatch):
+    implementations = getattr(interface, function).implementations
+    monkeypatch.setitem(implementations, Coupled, lambda *given: None)
+    if function.startswith("grad_"):
+        assert function in {row.function for row in off(coupled([0.4, -1.0]), np.ones(4))}
+        return
+    with pytest.raises(ValueError, match=f"^{function} of Coupled must return a .*, not None"):
+        check_model(coupled([0.4, -1.0]), np.ones(4))
+
+
 @pytest.mark.parametrize("part", [slice(0, 5), slice(5, 8)])  # of theta, of phi
 def test_a_joint_density_that_is_another_than_its_parts_is_named(part, monkeypatch):
     model, q = ALL["volatility of 5, paper"]
