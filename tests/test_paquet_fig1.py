@@ -168,7 +168,7 @@ def test_each_curve_has_the_label_of_its_measure():
 
 
 WHAT = "squared jump, RMHMC / HMC"
-GROWS = "squared jump in the local metric at twice the distance / at 0.4 of it"
+GROWS = "RMHMC / HMC, squared jump in the local metric: at spread 2 over at 0.4"
 
 
 @pytest.mark.parametrize(("move", "wanted", "found"), [

@@ -279,7 +279,7 @@ def figure(r):
                                textcoords="offset points", va="center")
     right.axhline(0, color="k", lw=0.8)
     right.set(ylim=(-1.2 * clip, 1.2 * clip), ylabel="error / standard error",
-              title="a number: error beyond the axis; hollow: too few effective runs")
+              title="a number: beyond the axis; hollow: too few effective runs")
     for ax in (left, right):
         ax.set_xticks(range(len(at)), [f"{N}\nUSPS" if N == USPS else str(N) for N in at])
         ax.set(xlabel="N, number of cases", xlim=(-0.6, len(at) - 0.4))
