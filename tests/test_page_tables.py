@@ -236,7 +236,7 @@ shahbaba_multinomial 1 0: data=StatLog; method=HMC; 0.4=0.99; 0.45=0.91; 0.5=0.8
 shahbaba_rivals 0 6: data=Simulated; row=HMC, M = J; eps, L, M=0.5, 4; rate=0.80; gradients=1e+05;
     R-hat=1.002; bulk=900; tail=800; E-BFMI=0.90; halves=2.0; per 1000 gradients=49.8 (2.5); per
     second=148.4 (7.4); by tau=135.3 (6.8); by tau_beta=368 (18); set-up=50
-wang_m 0 0: row=1; method=SOD; columns=random; m=9; m / n=0.03; accepted=0.400; evaluations a
+wang_m 0 0: row=1; method=SOD; columns=random; m=9; m / n=0.03; accepted=0.800; evaluations a
     draw=40.3; its log=3.697 (0.020); scatter=0.10
 wang_m 1 0: row=2; m / n=0.50; accepted=0.100 (0.010)
 wang_m 2 0: row=2; approximation=Nystrom, 95%; times as long=2.00 (0.10)

@@ -19,7 +19,7 @@ def made_up():
         part = np.log(m / ROWS[number].n / 0.25)
         curves.setdefault(number, {}).setdefault(method, {}).setdefault(columns, {})[m] = {
             "draw": Measured(1.0 + 0.6 * part**2, 0.02), "luck": 0.1,
-            "accepted": Measured(0.6 if columns == PIVOTED else 0.4 + m / 1e5, 0.01)}
+            "accepted": Measured(0.9 if columns == PIVOTED else 0.8 + m / 1e5, 0.01)}
     return {"n": {number: row.n for number, row in ROWS.items()}, "curves": curves,
             "eigen": {number: {"all": Measured(9.0, 0.1), "first m": Measured(4.0, 0.1)}
                       for number in script.EIGEN},
