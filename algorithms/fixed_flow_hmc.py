@@ -4,8 +4,8 @@ In words    Split HMC whose exact flow always lasts the same time, while the ste
             the energy are drawn anew for each trajectory. Each transition composes reversible maps
             that preserve volume, so the Metropolis test makes the chain exact as before. It is here
             because the program of the paper's authors has it so: the acceptance rates printed for
-            the simulated data and StatLog are those of this chain and not of Algorithm 1, and those
-            of CTG and Chess do not decide. For a problem of your own use split HMC as it is.
+            the simulated data, StatLog and Chess are those of this chain and not of Algorithm 1,
+            and that of CTG does not decide. For a problem of your own use split HMC as it is.
 Paper       B. Shahbaba, S. Lan, W. O. Johnson and R. M. Neal (2014), "Split Hamiltonian Monte
             Carlo", Statistics and Computing 24, 339-349: the program that goes with it.
 Mirror      none: it is normal_split_step of algorithms/shahbaba_split_hmc.py, but for the flow R.

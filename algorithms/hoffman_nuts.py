@@ -199,7 +199,7 @@ def nuts_step(theta_0, model, eps, deepest, rng):
     theta_0 : (d,) float64   where the chain is; not modified
     model   : NamedTuple     any model that implements U and grad_U
     eps     : float > 0      step size
-    deepest : int >= 1       doublings at most; default 10
+    deepest : int >= 1       doublings at most
     rng     : Generator      advanced by d normals, one exponential, and uniforms: two for each
                              doubling that succeeds, one for others, and those of BuildTree
 

@@ -166,8 +166,8 @@ def table(r):
     ratios = [[*key, TABLES[key[0]].rows[key[1]][key[2]], f"{r.ratios[key]:.4g}"] for key in RATIOS]
     return "\n\n".join([
         "Z1, Z2, Z4, Z4' and Z8 are one mixture of two conventions.  'Right' takes G as the"
-        " precision of the momentum\n(Sections 3, 4.1).  If G is its covariance, (5) and line 1 are"
-        " right as printed.",
+        " precision of the momentum\n(Sections 3, 4.1).  If G is its covariance, line 1 and the +"
+        " of (5), (7) and (10) are right as printed, but the\nenergy is r' G^-1 r / 2.",
         "\n".join(f"{key:4} {where}: {theirs}; right is {ours}"
                   for key, where, theirs, ours in words),
         text_table(number_rows(ERRATA, r), ["", "number", "of the paper", "of ours"]),

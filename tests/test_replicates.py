@@ -254,7 +254,7 @@ def test_a_file_that_cannot_be_written_is_named_by_its_own_name(tmp_path):
     (tmp_path / "taken" / "within").mkdir(parents=True)
     with pytest.raises(OSError) as caught:
         harness.write(tmp_path / "taken", "new")
-    assert caught.value.filename == str(tmp_path / "taken")
+    assert str(caught.value).count("taken") == 1 and ".tmp" not in str(caught.value)
 
 
 def test_what_a_killed_process_left_is_removed_but_not_what_another_is_writing(log, figures):

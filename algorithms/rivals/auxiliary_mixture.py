@@ -106,8 +106,7 @@ def auxiliary_mixture_step(x, phi, model, w, max_widths, tally, rng):
     # 3   draw u ~ Uniform(0, 1);  if u < w(h*) / w(h) then h <- h*
     #     theirs  every draw of h is taken; draws are reweighted by w at the end
     #     ours    a draw is taken with probability min(1, w(h*) / w(h))
-    #     why     every draw then has the same weight, and w varies less: it is of one step, and not
-    #             of a whole chain
+    #     why     every draw then has the same weight, and none has to be kept
     #     test    test_a_draw_is_taken_by_the_ratio_of_the_exact_density_to_the_mixture
     error = log_w - log_weight(proposal, phi[0], model)
     accepted = rng.random() < np.exp(-error) and np.isfinite(error)

@@ -261,7 +261,7 @@ def figure(r):
                          [2 * rate.se for rate in parts.values()], **how[number])
     for works in WORKS:
         axes[2].axhline(works, color="k", lw=0.6)
-    axes[2].set(xlabel="m / n", ylabel="acceptance rate; it works above a line",
+    axes[2].set(xlabel="m / n", ylabel="acceptance rate; lines: m works above",
                 title="Nystrom, short lengths, p = 5")
     legend_below(fig, handles=[
         *(plt.Line2D([], [], label=f"data set {number}", **style) for number, style in how.items()),

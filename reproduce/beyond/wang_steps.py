@@ -144,7 +144,7 @@ CLAIMS = [
             lambda r, number=number: log_evaluation_ratio(r, number, NARROW), -np.inf, np.log(0.75),
             "order: short steps take fewer", "ours", budgets=budgets(number)) for number in PAIRS],
     *[Claim(f"row {number}: log(evaluations for a draw / the least), standard",
-            "ours: how much the width matters", lambda r, number=number: scan(
+            "ours: less than twice the best", lambda r, number=number: scan(
                 r, number, lambda name: log_cost_over_least(r, number, name)), -np.inf, np.log(2),
             "order: less than twice the best, for all slices that were tried;"
             f" {SILENT}", "ours", budgets=("paper",)) for number in LONG_ROWS],

@@ -393,8 +393,7 @@ def write(path, content):
             os.fsync(file.fileno())
         os.replace(temporary, path)
     except OSError as error:
-        error.filename = str(path)  # which is what the user knows
-        raise
+        raise OSError(error.errno, error.strerror, str(path)) from error  # what the user knows
     finally:
         temporary.unlink(missing_ok=True)
 

@@ -110,11 +110,12 @@ def claims():
 def table(rows):
     """Lay out how far rows that pass are from quadrature."""
     lines = [[method, *(" ".join(
-        f"{row['off']:.2g}" for key, row in rows.items()
-        if (key[0], key[2]) == (number, method) and row["passes"]) for number in KINDS)]
+        f"{row['off']:.2g}" if row["passes"] else "-" for key, row in rows.items()
+        if (key[0], key[2]) == (number, method)) for number in KINDS)]
              for method in (*METHODS, *RIVALS)]
-    return ("How far rows that pass by R-hat and effective sample sizes are from quadrature, in"
-            " standard errors of one number:\nabove 4 a row is not believed\n\n"
+    return ("How far rows that pass by R-hat and effective sample sizes are from quadrature, on"
+            " each data set, in standard\nerrors of one number: above 4 a row is not believed; -:"
+            " it does not pass\n\n"
             + text_table(lines, ["data sets", *(f"kind {number}" for number in KINDS)]))
 
 
