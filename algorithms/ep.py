@@ -9,9 +9,10 @@ In words    Expectation propagation replaces each factor of the likelihood by a 
 Paper       C. E. Rasmussen and C. K. I. Williams (2006), Gaussian Processes for Machine Learning,
             Section 3.6 and Algorithm 3.5; the q(x) and the log evidence of Paquet and Fraccaro
             (2016), Section 5.
-Mirror      ep is Algorithm 3.5 with the book's numbers of the lines; L is lower, B = L L', as lines
-            14 and 15 need it.  "Until convergence" is here a change of log Z by less than tol, so
-            log Z, line 17, is evaluated in every sweep.
+Mirror      ep is Algorithm 3.5 with the book's numbers of the lines.  The book was not at hand: if
+            L stands transposed in its line 14, it is upper there; here it is lower, B = L L'.
+            "Until convergence" is here a change of log Z by less than tol, so log Z, line 17, is
+            evaluated in every sweep.
 
 Notation
 --------
