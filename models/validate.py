@@ -28,15 +28,18 @@ from models.interface import (
     grad_U,
     grad_U_theta,
     log_det_phi,
+    log_det_theta,
     metric,
     metric_gradient,
     metric_gradient_phi,
     metric_phi,
     momentum_phi,
+    momentum_theta,
     precompute_phi,
     precompute_theta,
     sizes,
     velocity_phi,
+    velocity_theta,
 )
 from models.jit import ROOT, Generic, explain
 from models.linalg import cholesky
@@ -525,9 +528,30 @@ def blocks(name, theta, phi, model):
     Phi = evaluate(f"precompute_phi of {class_name(type(model))}", precompute_phi, phi, model)
     rehearse(name, theta, model, U_theta, grad_U_theta, given=(Phi,))
     rehearse(name, theta, model, precompute_theta)
+    Theta = call_compiled(precompute_theta, theta, model)
+    for function, found, field in (precompute_phi, Phi, "phi"), (precompute_theta, Theta, "theta"):
+        if not hasattr(found, field):
+            raise ValueError(f"{function.__name__} of {class_name(type(model))} must return a"
+                             f" NamedTuple with {field} as a field, not {found!r:.80}")
     energy_at(U_theta, theta, model, Phi)
     energy_at(U_prior, phi, model)
+    if not is_ours(model):
+        check_mass(name, theta, Phi, model, momentum_theta, velocity_theta, log_det_theta)
+        check_mass(of_phi, phi, Theta, model, momentum_phi, velocity_phi, log_det_phi)
     return theta
+
+
+def check_mass(name, value, given, model, momentum, velocity, log_det):
+    """Raise ValueError unless a block's mass, given the other block, is one of that block."""
+    rehearse(name, value, model, momentum, velocity, given=(given,))
+    for function in (momentum, velocity):
+        if type(model) in function.implementations:
+            slope_like(name, value, f"{function.__name__} of {class_name(type(model))}",
+                       call_compiled(function, value.copy(), given, model))
+    if type(model) in log_det.implementations and not isinstance(
+            found := call_compiled(log_det, given, model), numbers.Real):
+        raise ValueError(f"{log_det.__name__} of {class_name(type(model))} must return a number,"
+                         f" not {found!r:.80}")
 
 
 def energy_at(function, value, model, *given):

@@ -284,6 +284,18 @@ def test_a_function_of_a_hierarchical_model_without_a_return_is_named(function, 
         check_model(coupled([0.4, -1.0]), np.ones(4))
 
 
+@pytest.mark.parametrize("function", [
+    "momentum_theta", "velocity_theta", "log_det_theta", "momentum_phi", "velocity_phi",
+    "log_det_phi", "precompute_phi", "precompute_theta"])
+def test_a_function_of_a_hierarchical_model_of_another_shape_is_named(function, monkeypatch):
+    implementations = getattr(interface, function).implementations
+    monkeypatch.setitem(implementations, Coupled, lambda *given: np.zeros(9))
+    wanted = ("a number" if function.startswith("log_det") else "a NamedTuple with" if
+              function.startswith("precompute") else r"an array of float64 .* not float64 of shape")
+    with pytest.raises(ValueError, match=f"{function} of Coupled must (be|return) {wanted}"):
+        check_model(coupled([0.4, -1.0]), np.ones(4))
+
+
 @pytest.mark.parametrize("part", [slice(0, 5), slice(5, 8)])  # of theta, of phi
 def test_a_joint_density_that_is_another_than_its_parts_is_named(part, monkeypatch):
     model, q = ALL["volatility of 5, paper"]
