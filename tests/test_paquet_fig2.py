@@ -166,8 +166,8 @@ MOVES = {
         put("runs", "-", "log_weights", np.array([-200.0, -100.2])),
     "(g) acceptance rate": put("runs", "g", "accepted", Measured(0.95, 0.01)),
     "(c) mean log weight - (d) mean log weight": put("runs", "c", "mean", Measured(-104.0, 0.2)),
-    "(d) seconds / (e) seconds": put("runs", "d", "seconds", Measured(200.0, 0.1)),
-    "(g) seconds / (f) seconds": put("runs", "g", "seconds", Measured(8.0, 0.1)),
+    "(d) seconds / (e) seconds": put("runs", "d", "seconds", Measured(110.0, 0.1)),
+    "(g) seconds / (f) seconds": put("runs", "g", "seconds", Measured(380.0, 0.1)),
     "EP - bridge": put("EP", -101.3),
     BETTER: lambda r: r._replace(EP=-100.02, bridge=Measured(-100.02, 0.001)),
 }
@@ -177,6 +177,9 @@ def test_one_quantity_moves_one_claim():
     check_moves(script, made_up(), {what: (move, [what]) for what, move in MOVES.items()} | {
         p: (put("runs", p, "divergences", 1), ["divergences, all runs"])
         for p in script.METHODS} | {
+        "few are accepted": (put("runs", "g", "accepted", Measured(0.55, 0.01)), [
+            "(g) acceptance rate"]),
+        "EP is too large": (put("EP", -98.9), ["EP - bridge"]),
         "the correction": (put("corrected", -100.6), [BETTER]),
         "the bridge": (put("bridge", Measured(-99.6, 0.02)), [*Z.values()])})
 
