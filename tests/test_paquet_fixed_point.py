@@ -142,6 +142,8 @@ MOVES = {
 def test_one_quantity_moves_one_claim():
     (decay,) = (what for what in MOVES if what.startswith("decay"))
     check_moves(script, made_up(), {what: (move, [what]) for what, move in MOVES.items()} | {
+        **{f"order {f} is low": (put("order", f, Measured(f + 0.2 + (f % 2 == 0), 0.05)), [
+            f"order in eps of the reversibility error, N = 2, f_max = {f}"]) for f in range(1, 6)},
         "decay is slower": (put("decay", Measured(2.3, 0.01)), [decay])})  # than 20^(1/4) = 2.11
 
 
