@@ -52,7 +52,7 @@ MOVED = {
     **{f"{key}, slope {slope}": (measured(slope, **{key: [value]}), [what])
        for slope in SLOPES for key, value, what in (
            ("distance", -0.01, DISTANCE), ("off", -0.01, OFF), ("weight", -0.01, WEIGHT),
-           ("sum", 2e-12, SUM), ("prior", 1e-9, PRIOR))},
+           ("sum", 1.2e-12, SUM), ("prior", 1e-9, PRIOR))},
     # the least favourable slope counts; a mean of 0.27 is below 0.3 by 10 standard errors
     **{f"share of {0.5 - by}, slope {slope}": (measured(slope, share=SHARES - by),
                                                [SHARE] * (by > 0.2))
