@@ -47,9 +47,9 @@ PAST, BEYOND = ("normal: acceptance, 1.4 x the paper's step - 1.1 x",
 AT_THE_MODE = "normal: growth exponent at the mode, largest over the steps"
 MOVED = {
     **{f"{key} is {value}": (put(key, value), [what]) for key, value, what in (
-        ("limit", 0.02 * (1 + 2e-6), LIMIT), ("limit", 0.02 * (1 - 2e-6), LIMIT),
+        ("limit", 0.02 * (1 + 1.2e-6), LIMIT), ("limit", 0.02 * (1 - 1.2e-6), LIMIT),
         ("w", 100.001, LIMIT), ("w_0", 181.0, INNER))},  # 0.1 / 9 x 180 / 2 = 1
-    **{f"{method} grows at the mode": (put("theory", method, "mode", [0.0, 0.0, 2e-5]),
+    **{f"{method} grows at the mode": (put("theory", method, "mode", [0.0, 0.0, 1.2e-5]),
                                        [AT_THE_MODE] * (method == "normal"))
        for method in stability.PAPER},
     # accepted like the shorter steps, or more
