@@ -18,12 +18,13 @@ def made_up():
 
 
 MISSED = "moves - evaluations of pi - cache"
-MOVED = {what: (put("chains", *place), [claim]) for what, claim, *place in (
+MOVED = {f"{what} {place}": (put("chains", *place), [claim]) for what, claim, *place in (
     ("an evaluation twice", MISSED, SOD, "missed", [0, 1, 0, 0]),
     ("an evaluation forgotten", MISSED, SOD, "missed", [0, 0, -1, 0]),
     ("a step too many", "steps simulated that no move needed", SOD, "idle", [0, 0, 0, 1]),
     ("a move rejected", "pi* = pi: share of moves", OWN, "accepted", [1.0, 1.0, 0.9995, 1.0]),
-    ("marks are biased", "log likelihood, all marked states", SOD, "gap", [0.4, 0.41, 0.4, 0.42]))}
+    *(("marks are biased", "log likelihood, all marked states", SOD, "gap", [
+        sign * x for x in (0.22, 0.23, 0.22, 0.24)]) for sign in (-1, 1)))}
 
 
 def test_one_quantity_moved_and_no_other_claim_agrees_less():
