@@ -143,10 +143,10 @@ def raised(by, name, part, keys):
 
 
 SIMULATED = [("row", number) for number in ROWS]
-MOVED = {what: (raised(*move), [what]) for what, *move in (
-    ("the truth: share of cases in their intervals of 50%", -0.04, TRUTH, 0, SIMULATED),
-    ("the truth: share of cases in their intervals of 95%", 0.04, TRUTH, 1, SIMULATED),
-    ("posterior: share of cases in their intervals of 95%", -0.04, POSTERIOR, 1, SIMULATED),
+MOVED = {f"{what} {move[0]}": (raised(*move), [what]) for what, *move in (
+    *((f"{name}: share of cases in their intervals of {level}%", by, *part, SIMULATED)
+      for name, level, *part in (("the truth", 50, TRUTH, 0), ("the truth", 95, TRUTH, 1),
+                                 ("posterior", 95, POSTERIOR, 1)) for by in (-0.026, 0.024)),
     ("n = 300: log density of a case", 0.1, LIKELIHOOD, "density", SIMULATED[:5]),
     ("ground, fewest points: log density", 0.1, LIKELIHOOD, "density", [("ground", 25)]))}
 
