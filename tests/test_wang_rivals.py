@@ -192,9 +192,9 @@ MOVED = {
         *(OTHERS.values() if after == DELAYED else ())])
        for part, (_, after) in script.PARTS.items()},
     **{other: (costs_of([other], 0.0), [claim]) for other, claim in OTHERS.items()},
-    **{f"{k} is another mean": (put("rows", (k, 2, SOD), row_of(3.8, mean=1.0)), [
+    **{f"{k} is another mean": (put("rows", (k, 2, SOD), row_of(3.8, mean=0.75)), [
         f"{k}: largest |z| against the random walk"]) for k in script.KINDS["paper"]},
-    **{f"{k} is elsewhere": (put("rows", (k, 0, STANDARD), "off", 9.0), [
+    **{f"{k} is elsewhere": (put("rows", (k, 0, STANDARD), "off", 5.0), [
         f"{k}: largest |z| against quadrature"]) for k in quadrature.KINDS if k != quadrature.SEEN},
     "7 has no other mode": (put("rows", (7, 1, STANDARD), "off", 4.0), ["7: rows that pass"]),
     "NUTS has both modes": (put("rows", (2, 0, NUTS), "shift", Measured(0.0, 0.01)), ["2: NUTS"]),
