@@ -44,9 +44,9 @@ def cases(long):
             f"{row}: log(evaluations for a draw, standard / SOD)"])
     for short in (steps.PAIRS[long],) if long in steps.PAIRS else ():
         yield f"{row} takes fewer evaluations with one slice", (
-            put("rows", long, WIDE, STANDARD, "updates", 3.0), [f"rows {long} and {short}, both"])
+            put("rows", long, WIDE, STANDARD, "updates", 3.5), [f"rows {long} and {short}, both"])
         yield f"short steps take as many on {row}", (
-            put("rows", long, NARROW, STANDARD, "updates", 5.0), [f"rows {long}, {NARROW}, and"])
+            put("rows", long, NARROW, STANDARD, "updates", 4.0), [f"rows {long}, {NARROW}, and"])
 
 
 MOVED = dict(case for long in steps.LONG_ROWS for case in cases(long)) | {
