@@ -31,7 +31,7 @@ MOVED = {k: (put("rows", *place), [f"{what}: log"]) for k, (what, *place) in enu
     *(("row 7, standard", 7, STANDARD, name, found(5.0)) for name in SLICES),  # of one mode
     ("row 9, SOD", 9, SOD, WIDE, found(5.0)),
     *((f"row {number}, standard, {name}", number, STANDARD, name, found(tau))
-      for tau in (1.2, 50.0) for number in windows.PAPER_ROWS if number not in (2, 7)
+      for tau in (1.9, 13.5) for number in windows.PAPER_ROWS if number not in (2, 7)
       for name in windows.settings(number, STANDARD))])}
 
 
