@@ -37,16 +37,16 @@ def made_up():
 
 
 MOVED = {name: (multiplied(factor, *place), claims) for name, factor, place, *claims in (
-    ("K(r_v) pays all", 10.0, ("starts", "own"), OWN),
+    ("K(r_v) pays all", 6.0, ("starts", "own"), OWN),
     ("the reach is that of Gibbs", 0.03, ("starts", "reach"), OWN, REACH),
     ("Gibbs reaches as far", 20.0, ("starts", "U alone"), REACH),
     ("Gibbs goes as far", 20.0, ("starts", "v alone"), "log(range of v, SSHMC / HMC within Gibbs)"),
     ("the blocks lend much", 80.0, ("starts", "lent"), LENT),
-    ("n v / 2 is nothing", 10.0, ("starts", "U without"), "log(range of U / range of U + n v / 2)"),
+    ("n v / 2 is nothing", 3.8, ("starts", "U without"), "log(range of U / range of U + n v / 2)"),
     # per gradient: a gains as much less
     ("both are cheap without it", 0.001, ("best", 0.0, "cost"), GAIN),
     ("b gains nothing", 0.0005, ("best", 1.0, "b"), GAIN, MORE),
-    ("flows do not keep H", 1e6, ["exact"], "most that H changes on 20 ABLA steps of exact flows"),
+    ("flows do not keep H", 2e4, ["exact"], "most that H changes on 20 ABLA steps of exact flows"),
     ("a gains as much", 0.002, ("best", 0.0, "a"), MORE))}
 
 
