@@ -32,15 +32,16 @@ def made_up():
 NARROW = "HMC: range of v / standard deviation of v"
 MOVED = {name: (multiplied(factor, "ranges", method, quantity), claims)
          for name, factor, method, quantity, *claims in (
-    ("HMC does not oscillate", 0.01, HMC, "turns", "HMC: turns of v on its way"),
-    ("HMC's region is not narrow", 5.0, HMC, "v", NARROW),
+    ("HMC does not oscillate", 0.3, HMC, "turns", "HMC: turns of v on its way"),
+    ("HMC's region is not narrow", 3.3, HMC, "v", NARROW),
     ("HMC goes as far", 10.0, HMC, "v", NARROW, "log(range of v, SSHMC / HMC)"),
-    ("HMC's potential varies as widely", 8.0, HMC, "U", "log(range of U, SSHMC / HMC)"),
-    ("HMC's kinetic energy varies as widely", 8.0, HMC, "K", "log(range of K, SSHMC / HMC)"),
-    ("SoftAbs varies less", 0.3, SOFT, "U", "log(range of U, SSHMC / SoftAbs)"),
-    ("SoftAbs varies more", 4.0, SOFT, "U", "log(range of U, SSHMC / SoftAbs)"),
-    ("SoftAbs goes further", 4.0, SOFT, "v", "log(range of v, SSHMC / SoftAbs)"),
-    *((f"{method} loses energy", 20.0, method, "H", f"{method}: log(range of H / range of U)")
+    ("HMC's potential varies as widely", 5.5, HMC, "U", "log(range of U, SSHMC / HMC)"),
+    ("HMC's kinetic energy varies as widely", 5.5, HMC, "K", "log(range of K, SSHMC / HMC)"),
+    ("SoftAbs varies less", 0.6, SOFT, "U", "log(range of U, SSHMC / SoftAbs)"),
+    ("SoftAbs varies more", 3.0, SOFT, "U", "log(range of U, SSHMC / SoftAbs)"),
+    *((f"SoftAbs goes {factor} times as far", factor, SOFT, "v", "log(range of v, SSHMC / SoftAbs)")
+      for factor in (0.6, 3.0)),
+    *((f"{method} loses energy", 12.0, method, "H", f"{method}: log(range of H / range of U)")
       for method in fig1.SHOWN))}
 
 
