@@ -40,15 +40,17 @@ def slower(method, key, by):
 
 
 MOVED = {
-    **{f"mean of {name}, {method}": (mean_of(method, name, 0.5), [
+    **{f"mean of {name}, {method}, {by}": (mean_of(method, name, by), [
         f"{method} - {SSHMC}: mean of {name} / posterior sd"])
-       for method in (HMC, GIBBS) for name in NAMES},
-    **{f"sd of {name}, {method}": (put("rows", method, "sd", name, known(1.5 * SPREAD[name])), [
-        f"log(sd of {name}, {method} / {SSHMC})"]) for method in (HMC, GIBBS) for name in NAMES},
-    **{f"far from the truth, {method}": (mean_of(method, "sigma", 4.0), [
+       for method in (HMC, GIBBS) for name in NAMES for by in (-0.25, 0.25)},
+    **{f"sd of {name}, {method}, {by}": (
+        put("rows", method, "sd", name, known(by * SPREAD[name])),
+        [f"log(sd of {name}, {method} / {SSHMC})"])
+       for method in (HMC, GIBBS) for name in NAMES for by in (0.77, 1.3)},
+    **{f"far from the truth, {method}": (mean_of(method, "sigma", 2.7), [
         f"{method}: |mean - truth| / posterior sd, the largest",
         f"{method} - {SSHMC}: mean of sigma / posterior sd"]) for method in (HMC, GIBBS)},
-    "far from the truth, SSHMC": (mean_of(SSHMC, "phi", 4.0), [
+    "far from the truth, SSHMC": (mean_of(SSHMC, "phi", 2.7), [
         f"{SSHMC}: |mean - truth| / posterior sd, the largest",
         *(f"{m} - {SSHMC}: mean of phi / posterior sd" for m in (HMC, GIBBS))]),
     **{f"{key}, {method}": (slower(method, key, 9.0), [f"log({what}, {HMC} / {method})"])
