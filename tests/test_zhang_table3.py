@@ -58,7 +58,7 @@ SPEED = {row: f"log(least ESS/s, SSHMC / {row} / {value})"
          for row, value in ((HMC, "5.06"), (GIBBS, "1.76"))}
 MOVED = {
     # factors of two and more; the ESS per second have errors of a factor of ten
-    **common("Table 3", COLUMNS, 30.0, {HMC: 2.5, GIBBS: 3.0, SSHMC: 2.8},
+    **common("Table 3", COLUMNS, 30.0, {HMC: 2.5, GIBBS: 2.1, SSHMC: 2.1},
              ("x", "the hyperparameters")),
     "the least of SSHMC": (scanned(SSHMC, "all", 300.0), list(SPEED.values())),
     "the least of HMC": (scanned(HMC, "all", 0.01), [SPEED[HMC]]),
