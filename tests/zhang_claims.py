@@ -45,4 +45,4 @@ def common(table, columns, factor, seconds, blocks, prefix=""):
             put("rows", row, "AP", k, Measured(value, 0.001)),
             [f"{row}: acceptance rate{f' of {block}' * (row == GIBBS)}"])
         for row in METHODS for k, block in enumerate(blocks[: 1 + (row == GIBBS)])
-        for value in (0.6, 0.95)}
+        for value in (0.67, 0.88)}
