@@ -393,7 +393,8 @@ def test_every_row_is_on_its_own_data(monkeypatch):
     *_, arguments, _, _, _, _ = script.run(SimpleNamespace(budget="smoke"), StandIn("UCI's place"))
     assert {key[0]: arguments(key)["data"] for key in runs} == {DIGITS: 20,
                                                                 LOGISTIC: f"{STAND_IN}1"}
-    assert pick("ab", [{"ess": 60.0, "efficiency": x} for x in (1.0, 2.0)]) == "b"
+    assert pick("abc", [{"ess": ess, "efficiency": x} for ess, x in (
+        (60.0, 1.0), (50.0, 2.0), (49.9, 3.0))]) == "b"
 
 
 AHEAD = {MAPPING: (2.0, -2.0), NON_CENTRED: (0.0, 2.0), CAREFUL: (0.0, 2.0), SSHMC: (0.0, 1.0)}
