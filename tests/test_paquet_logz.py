@@ -141,7 +141,7 @@ def test_a_bad_approximation_moves_its_own_claim(N):
     wrong = {("EP, order 4", N): script.Estimate(Measured(-N + 0.5))}
     what = f"|EP error| - |error at order 4|, N = {N}"
     assert changed(made_up(wrong)) == ({what: "differs"} if N > 1 else {})
-    wrong = {("EP", N): script.Estimate(Measured(-N + 2e-10))}
+    wrong = {("EP", N): script.Estimate(Measured(-N + 1.2e-10))}
     assert changed(made_up(wrong)) == ({what: "inconclusive" if N > 8 else "differs"} if N > 1
                                        else {"EP error, N = 1": "differs"})
     # order 3 is shown, and no claim is made of it
