@@ -34,17 +34,21 @@ def made_up(always=False):
 def cases(long):
     """Return moves of the claims about a row of long lengths, and about its updates."""
     row = f"row {long}"
-    yield f"{row} takes other times with short steps", (lambda r: any(
-        names[STANDARD].update(windows=[3.0] * 20) for name, names in r["rows"][long].items()
-        if name in (NARROW, "w = 0.05, limit 3")), [f"{row}: log(time / Table 3), standard"])
+    for share in (0.62, 1.6):
+        yield f"{row} takes {share} of the time with short steps", (lambda r, share=share: any(
+            names[STANDARD].update(windows=[share * ROWS[long].tau[STANDARD]] * 20)
+            for name, names in r["rows"][long].items() if name in (NARROW, "w = 0.05, limit 3")), [
+                f"{row}: log(time / Table 3), standard"])
     yield f"{row} is dear with one slice", (put("rows", long, WIDE, STANDARD, "cost", 1e3), [
         f"{row}: log(evaluations for a draw / the least)"])
     yield f"the subset of {row} does not gain", (lambda r: any(
         names[SOD].update(cost=1e3) for names in r["rows"][long].values()), [
             f"{row}: log(evaluations for a draw, standard / SOD)"])
     for short in (steps.PAIRS[long],) if long in steps.PAIRS else ():
-        yield f"{row} takes fewer evaluations with one slice", (
-            put("rows", long, WIDE, STANDARD, "updates", 3.5), [f"rows {long} and {short}, both"])
+        for updates in (3.5, 6.8):
+            yield f"{row} takes {updates} evaluations with one slice", (put(
+                "rows", long, WIDE, STANDARD, "updates", updates), [
+                    f"rows {long} and {short}, both"])
         yield f"short steps take as many on {row}", (
             put("rows", long, NARROW, STANDARD, "updates", 4.0), [f"rows {long}, {NARROW}, and"])
 
