@@ -11,6 +11,9 @@ so that one file is enough (models/cache.py).
 Three things that Numba does while it compiles, and that nobody looks at, are left out below.
 """
 
+import sys
+from contextlib import contextmanager
+
 from llvmlite import binding
 from llvmlite.binding import ffi
 from numba.core.codegen import JITCodeLibrary
@@ -21,6 +24,30 @@ from numba.core.targetconfig import ConfigStack, TargetConfig
 LONG = 200  # lines, mostly instructions of LLVM, which inlines what costs up to 250: 5 for most
 WRAPPERS = ("cpython.", "cfunc.")
 known = {}  # names of the functions of a long library -> the library
+
+
+@contextmanager
+def callbacks_raise():
+    """Raise afterwards what comes while LLVM calls Python, which else is printed and forgotten.
+
+    Ctrl-C mostly comes there, since signals wait while LLVM is at work.  A library would have no
+    machine code then, nor would the file that is written of it: who loads that crashes.
+    """
+    before, lost = sys.unraisablehook, []
+
+    def keep(found):
+        if "ctypes callback" in (found.err_msg or ""):
+            lost.append(found.exc_value)
+        else:
+            before(found)
+
+    sys.unraisablehook = keep
+    try:
+        yield
+    finally:
+        sys.unraisablehook = before
+    if lost:
+        raise lost[0]
 
 
 class Library(JITCodeLibrary):
@@ -55,7 +82,8 @@ class Library(JITCodeLibrary):
 
     def _finalize_final_module(self):
         """Make machine code, and look whether it is long."""
-        super()._finalize_final_module()
+        with callbacks_raise():
+            super()._finalize_final_module()
         if self.symbols or not (self._object_caching_enabled and self._compiled_object):
             return  # it was loaded, or is nothing that is kept
         self.machine_code = self._compiled_object

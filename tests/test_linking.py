@@ -70,6 +70,19 @@ def test_a_library_that_is_loaded_twice_is_there_once():
     assert Library._unserialize(inner.codegen, inner.serialize_using_object_code()) is inner
 
 
+@pytest.mark.parametrize("hook", ["_object_cache_notify", "_object_cache_getbuffer"])
+def test_ctrl_c_while_llvm_calls_python_is_raised_and_nothing_is_written(hook, monkeypatch):
+    def pressed(*arguments):
+        raise KeyboardInterrupt
+
+    written, other = [], njit(lambda x: x - 1.0)
+    monkeypatch.setattr(cache, "write", lambda *arguments: written.append(arguments))
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(library(long).codegen._engine._ee, hook, pressed)
+        other(2.0)
+    assert not written and other(2.0) == 1.0 and library(other).machine_code
+
+
 def test_options_are_equal_whether_they_were_given_or_left_out():
     left_out, given, other = Flags(), Flags(), Flags()
     given.boundscheck, other.boundscheck = Flags().boundscheck, True
