@@ -1,6 +1,7 @@
 """reproduce/harness/replicates.py: replicates that are kept, found again, and never stale."""
 
 import ast
+import errno
 import gzip
 import itertools
 import json
@@ -250,8 +251,14 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
     assert {*path.parent.iterdir()} == {path, link}
 
 
-def test_a_file_that_cannot_be_written_is_named_by_its_own_name(tmp_path):
+@pytest.mark.parametrize("read_only", [False, True])
+def test_a_file_that_cannot_be_written_is_named_by_its_own_name(tmp_path, read_only, monkeypatch):
+    def unlink(path, missing_ok=False):
+        raise OSError(errno.EROFS, "Read-only file system", str(path))
+
     (tmp_path / "taken" / "within").mkdir(parents=True)
+    if read_only:  # where Linux does not look first whether there is such a file
+        monkeypatch.setattr(Path, "unlink", unlink)
     with pytest.raises(OSError) as caught:
         harness.write(tmp_path / "taken", "new")
     assert str(caught.value).count("taken") == 1 and ".tmp" not in str(caught.value)

@@ -395,7 +395,8 @@ def write(path, content):
     except OSError as error:
         raise OSError(error.errno, error.strerror, str(path)) from error  # what the user knows
     finally:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):  # not there, or a file system that is read-only
+            temporary.unlink()
 
 
 def sweep(*folders):
