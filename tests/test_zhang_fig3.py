@@ -1,7 +1,6 @@
 """Figure 3 of Zhang and Sutton: each claim on results whose truth is known, and what is run."""
 
 import math
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -126,32 +125,6 @@ def test_all_methods_run_on_the_first_data_set_with_the_settings_of_table_4(budg
         assert len({str(seed) for seed in task["seeds"]}) == cox.CHAINS[budget]
     assert found.rows[SSHMC] == made_up().rows[GIBBS]._replace(n=7)
     assert (found.large, found.truth_64) == ((experiment, "data"), "truth")
-
-
-@pytest.mark.parametrize("method", fig3.ROWS)
-def test_a_posterior_is_of_the_draws_after_the_burn_in(method, monkeypatch):
-    def draws(count):
-        return np.outer(np.arange(float(count)), [1.0, 1.0])
-
-    monkeypatch.setattr(cox, "run_nuts", lambda model, phi, n, burn_in, rng: (
-        np.full(2, burn_in + (n - 1) / 2), draws(burn_in + n)[burn_in:]))
-    monkeypatch.setattr(fig3, "transitions", lambda of, x, phi, model, setting, n, rng:
-                        SimpleNamespace(theta=draws(n), phi=draws(n)))
-    monkeypatch.setattr(cox, "posterior_of", lambda fields, phi: (fields, phi))
-    found = fig3.posterior(method, cox.TINY, {}, 3, 5, [[1], [2]])["posterior"]
-    np.testing.assert_array_equal(found[0], np.full((2, 2), 6.0))
-    np.testing.assert_array_equal(found[1], [draws(8)[5:]] * 2)  # a chain for each seed
-
-
-def test_chains_and_pilots_have_their_draws_after_the_burn_in(monkeypatch):
-    lengths = []
-    monkeypatch.setattr(fig3, "transitions", lambda *given: lengths.append(given[-2]))
-    monkeypatch.setattr(cox, "run_in_numbers", lambda _, burn_in, *__: lengths.append(burn_in))
-    monkeypatch.setattr(fig3.comparison, "pilot_chains", lambda *given: [
-        given[-1](setting, np.random.default_rng(0)) for setting in given[0]] and given[4])
-    fig3.one_chain(SSHMC, cox.TINY, "unit", {}, 7, 3, [0])
-    assert fig3.pilots(SSHMC, cox.TINY, "unit", [{}], 1, 8, 2, [0]) == 2
-    assert lengths == [10, 3, 10]
 
 
 def test_the_panels_stand_as_in_the_paper():

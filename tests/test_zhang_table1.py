@@ -273,25 +273,7 @@ def test_estimates_by_hand():
     check(9 / 5 / found.v_long, lambda c: (
         np.mean(c["mean"][:5]) ** 2 + np.mean(c["mean"][5:10]) ** 2) / 2)
     assert found.passes == pytest.approx(840 / 12 / 10, rel=1e-12)
-
-
-def test_the_long_estimate_finds_the_autocorrelation_time_and_the_papers_does_not():
-    # autoregressions whose time is 199, in pieces of 100: an ESS of 0.5 that looks like several
-    rng, rho, n = np.random.default_rng(5), 0.99, 100
-    chains = []
-    for _ in range(20):
-        v = [3 * rng.standard_normal()]
-        for z in rng.standard_normal(40 * n):
-            v.append(rho * v[-1] + 3 * (1 - rho**2) ** 0.5 * z)
-        pieces = np.array(v[1:]).reshape(40, n)
-        chains.append(pieces.mean(1))
-    # m Var(mean of m draws) / 9 = (1 + rho) / (1 - rho) - 2 rho (1 - rho^m) / (m (1 - rho)^2)
-    for k in (1, 5):
-        m = k * n
-        tau = (1 + rho) / (1 - rho) - 2 * rho * (1 - rho**m) / m / (1 - rho) ** 2
-        found = funnel.long_run_ess(chains, k)
-        assert abs(found.value - n / tau) < 4 * found.se
-    too_few = [each[:2] for each in chains[:2]]  # for means of five
+    too_few = [np.ones(2)] * 2  # for means of five
     assert np.isnan(funnel.long_run_ess(too_few)).all()
     assert np.isfinite(funnel.long_run_ess(too_few, 1).value)
 

@@ -44,13 +44,6 @@ def made_up():
     return table4.Table4(rows, scan, alone)
 
 
-def test_the_ess_of_half_as_many_draws_counts_twice():
-    half = estimates(SSHMC, 0.01, n=2500)
-    assert half.ess["beta"].value == pytest.approx(math.log(135))
-    assert cox.ess_of(half, "beta").value == pytest.approx(math.log(270))
-    assert cox.per_second(half, "beta").value == pytest.approx(math.log(270 / 50.025), abs=1e-6)
-
-
 def everywhere(method, change):
     """Make a function that changes all estimates of a method on either distance."""
     def change_some(some):
