@@ -280,29 +280,6 @@ def test_section_4_3_without_the_auxiliary_potentials(which):
     assert (own, abs(H(*point, FUNNEL) - H(*AT, FUNNEL)))[which] < 1e-3  # of order 2
 
 
-@each_model
-@pytest.mark.parametrize("jitter", [0.0, 0.3])
-def test_a_chain_is_its_transitions_drawn_in_the_order_that_is_stated(model, point, jitter):
-    theta, phi, *_ = point
-    ours, theirs = np.random.default_rng(1), np.random.default_rng(1)
-    chain = module.sshmc(theta, phi, model, 0.6, 1.2, 3, 60, ours, 2, 1, jitter, [2, 0])
-    assert 0 < chain.accepted.sum() < 60
-    for t in range(60):
-        factor = 1 - jitter * theirs.random() if jitter else 1.0
-        z = Given(theirs.standard_normal(theta.size), theirs.standard_normal(phi.size))
-        u = theirs.random()
-        theta_, phi_, accepted, error = module.sshmc_general_step.py_func(
-            theta, phi, model, factor * 0.6, factor * 1.2, 3, 2, 1, z)
-        assert chain.accepted[t] == (u < np.exp(-error))
-        assert accepted or not chain.accepted[t]
-        theta, phi = (theta_, phi_) if chain.accepted[t] else (theta, phi)
-        np.testing.assert_allclose(chain.theta[t], theta[[2, 0]], rtol=0, atol=1e-9)
-        np.testing.assert_allclose(chain.phi[t], phi, rtol=0, atol=1e-9)
-        assert chain.energy_error[t] == pytest.approx(error, abs=1e-8)
-        assert chain.energies[t] == pytest.approx(U(np.concatenate([theta, phi]), model), abs=1e-8)
-    assert ours.bit_generator.state == theirs.bit_generator.state
-
-
 def test_the_path_is_the_trajectory_with_its_energies():
     model, point = PROBLEMS["coupled"]
     path = module.abla_path(*point, model, 0.1, 0.2, 4, 2, 3)
