@@ -225,15 +225,6 @@ def test_evidence_has_its_gradient_and_its_kernel():
     assert FIT.log_Z == pytest.approx(FIT.ep.log_Z)
 
 
-def test_the_fit_of_many_covariates_finds_a_length_like_their_distances():
-    # at length 1 all cases are apart, K is the identity, and its slope is no guide
-    x = generator(5).standard_normal((60, 200)) + 2 * generator(6).standard_normal((60, 1))
-    problem = gp_classifier(x, x.mean(1) > 0)
-    assert np.abs(problem.evidence(np.zeros(2))[1]).max() < 1e-6
-    fit = problem.fit()
-    assert fit.log_Z > 60 * np.log(0.5) + 10 and fit.log_length > 1
-
-
 def test_lengths_of_their_own_find_the_covariate_that_matters():
     x, new = (generator(seed).standard_normal((80, 3)) * [1.0, 50.0, 0.1] for seed in (3, 4))
     y = np.sin(3 * x[:, 1] / 50) > 0

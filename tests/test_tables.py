@@ -239,12 +239,6 @@ def test_proportional_is_what_two_rounded_times_can_be(monkeypatch):
     assert tables.proportional() == pytest.approx((2 * 1.5 / 5.5, 2 * 3.5 / 4.5))
 
 
-def test_chains_are_grouped_by_data_set_and_method():
-    tasks = [dict(data_name=d, method=m) for d in "ab" for m in ("x", "y", "y")]
-    assert tables.group(tasks, range(6)) == {"a": {"x": [0], "y": [1, 2]},
-                                               "b": {"x": [3], "y": [4, 5]}}
-
-
 @pytest.mark.parametrize("name", [name for name in PROBLEMS if name != "Chess"])  # its own g is 9
 def test_ours_stand_beside_the_papers_in_its_units(name):
     found = {method: made_up()[name][method] for method in METHODS}
