@@ -62,7 +62,7 @@ class GPFITC(NamedTuple):
         """Make the approximation of `model` with inducing points at the cases `index`.
 
         model : GPRegression       index : (m,) whole numbers from 0 to n - 1, each at most once
-        jitter : float in [0, 1]   added to the diagonal of K^(m,m), relative to trace / m
+        jitter : float in [0, 1]   added to K^(m,m)'s diagonal, relative to trace / m; default 1e-10
 
         Raises ValueError, naming the argument, for anything else.
         """

@@ -81,7 +81,7 @@ class GPNystrom(NamedTuple):
         """Make the approximation of `model` by the columns `index` of its kernel.
 
         model : GPRegression       index : (m,) whole numbers from 0 to n - 1, each at most once
-        jitter : float in [0, 1]   added to the diagonal of K^(m,m), relative to trace / m
+        jitter : float in [0, 1]   added to K^(m,m)'s diagonal, relative to trace / m; default 1e-10
 
         With all cases it differs from the posterior by an error in proportion to the jitter.
         Raises ValueError, naming the argument, for anything else.

@@ -51,8 +51,9 @@ class HierarchicalGPClassification(NamedTuple):
 
         Z                    : (n, p)          inputs, finite
         y                    : (n,)            labels, -1 or +1
-        prior_mean, prior_sd : (2,)            of (log l, log sigma); deviations > 0
-        nugget               : float >= 0      is added to the correlation of a case with itself
+        prior_mean           : (2,)            of (log l, log sigma); default (0, 0)
+        prior_sd             : (2,)            their deviations, > 0; default (2, 2)
+        nugget : float >= 0   is added to the correlation of a case with itself; default 1e-6
         mass_phi : float > 0, (2, 2) or None   mass of (log l, log sigma); None: 1
 
         Raises ValueError, naming the argument, for anything else.

@@ -1,4 +1,4 @@
-"""algorithms/ais.py: exact identities of the weights, then the evidence where it is known."""
+"""algorithms/ais.py: exact identities of the weights, its transitions, ladders and estimates."""
 
 import math
 from types import SimpleNamespace
@@ -11,7 +11,6 @@ from algorithms import ais as annealed
 from algorithms import hmc, paquet_rmhmc, paquet_rmhmc_fast
 from algorithms.ais import HMC, RMHMC, RMHMCMirror, ais, ais_run, combine, geometric_ladder
 from algorithms.ep_fast import ep
-from algorithms.orthant import orthant
 from departing import departs
 from models.covariance import squared_exponential
 from models.gp_classification import GPClassification, draw_q, temper
@@ -24,16 +23,7 @@ K = squared_exponential(X, X, 0.3, 1.0)
 Y = np.array([1.0, 1.0, -1.0])
 Q = SimpleNamespace(tau=np.array([0.4, 0.2, 0.5]), nu=0.4 * Y, converged=True)
 PRIOR, FROM_Q = GPClassification.from_prior(K, Y), GPClassification.from_ep(K, Y, Q)
-EXACT = np.log(orthant(K * np.outer(Y, Y), 1))  # a closed form
 both_models = pytest.mark.parametrize("model", [PRIOR, FROM_Q], ids=["prior", "q"])
-
-
-@both_models
-def test_evidence_of_three_cases(model):
-    result = ais(model, geometric_ladder(12, 0.02), HMC(0.3, 5), 2000, np.random.default_rng(1))
-    estimate = combine(result.log_weights)
-    assert estimate.standard_error < 0.06
-    assert abs(estimate.log_Z - EXACT) < 4 * estimate.standard_error
 
 
 @departs(ais_run, {"L5": """

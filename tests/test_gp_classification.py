@@ -10,7 +10,7 @@ from algorithms.zhang_sshmc import H2
 from differences import differences
 from models import interface
 from models.covariance import squared_exponential
-from models.gp_classification import GPClassification, draw_q
+from models.gp_classification import GPClassification
 from models.hierarchical_gp_classification import HierarchicalGPClassification
 from models.interface import U
 
@@ -39,13 +39,6 @@ def test_U_is_minus_L_beta_with_every_constant(beta, which):
     joint = norm.logcdf(Y * x).sum() + multivariate_normal.logpdf(x, np.zeros(N), K)
     q = multivariate_normal.logpdf(x, mu, Sigma)
     assert U(x, model) == pytest.approx(-beta * joint - (1 - beta) * q, rel=1e-11)
-
-
-def test_a_draw_from_q_is_its_mean_and_its_factor_times_normals():
-    for model in models(1.0):
-        z = np.random.default_rng(4).standard_normal(N)
-        np.testing.assert_allclose(draw_q(model, np.random.default_rng(4)),
-                                   model.mu + model.L_Sigma @ z, rtol=0, atol=1e-14)  # rounding
 
 
 def test_a_precision_that_rounding_left_below_zero_is_taken_as_zero():
@@ -78,12 +71,6 @@ def test_the_density_is_that_of_its_parts():
     # without the constants of the normal densities
     constants = N * np.log(2 * np.pi) / 2 + np.log(2 * np.pi) + np.log(1.5 * 0.7)
     assert interface.U(np.append(FIELD, PHI), MODEL) == pytest.approx(dense - constants, rel=1e-12)
-
-
-def test_the_default_prior_is_of_two_around_nought():
-    model, phi = HierarchicalGPClassification.from_data(X, Y), np.array([2.0, 0.0])
-    for each in (phi, phi[::-1].copy()):  # one standard deviation away
-        assert interface.U_prior(each, model) - interface.U_prior(0 * phi, model) == 0.5
 
 
 def test_the_mass_is_the_inverse_covariance():

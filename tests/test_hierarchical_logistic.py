@@ -99,12 +99,6 @@ def test_the_mass_against_dense_formulas(curvature, B):
         np.testing.assert_allclose(mass_of(model, gamma), dense_mass(gamma, B), rtol=0, atol=1e-13)
 
 
-def test_the_default_prior_of_v_has_the_rate_of_one_in_a_hundred():
-    model, phi = HierarchicalLogistic.from_data(X, Y, GROUP), np.array([1.3])
-    expected = -expon.logpdf(np.exp(1.3), scale=100) - 1.3 + np.log(0.01)  # but for the constant
-    assert interface.U_prior(phi, model) == pytest.approx(expected, rel=1e-13)
-
-
 @pytest.mark.parametrize("i", range(4))
 def test_the_metric_of_a_group_given_v_is_its_hessian(i):
     given, w = GroupGivenV(MODEL, i, 0.7), THETA[P * i : P * i + P]

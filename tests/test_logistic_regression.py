@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 from scipy.special import expit, log_softmax, xlogy
 
-from models import logistic_regression as logistic
 from models.interface import U, case_entropy, grad_U, hessian, log_likelihood, select_cases
 from models.logistic_regression import BLOCK, LogisticRegression, exp_of_minus_abs
 from models.multinomial_logistic import MultinomialLogistic
@@ -89,13 +88,6 @@ def test_parts_add_up_and_each_has_its_share_of_the_prior(classes):
     assert U(theta, empty) == 0.0
     np.testing.assert_array_equal(grad_U(theta, empty), np.zeros(theta.size))
     np.testing.assert_array_equal(select_cases(model, cases, 0.5).precision, model.precision / 2)
-
-
-def test_log_likelihood_of_a_chain_comes_from_its_energies():
-    model, samples = problem(100)[2], np.random.default_rng(2).standard_normal((5, P + 1))
-    energies = np.array([U(q, model) for q in samples])
-    np.testing.assert_allclose(logistic.chain_log_likelihood(samples, energies, model),
-                               [log_likelihood(q, model) for q in samples], rtol=1e-13)
 
 
 @sizes

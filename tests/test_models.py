@@ -1,10 +1,9 @@
-"""What every model has to hold, and the densities of a Gaussian and of non-centred coordinates."""
+"""What every model has to hold, and the density in non-centred coordinates."""
 
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from scipy.stats import multivariate_normal
 
 import test_gp_regression
 import test_hierarchical_logistic
@@ -174,13 +173,6 @@ def strided_states_are_the_same():
 def test_a_strided_state_is_the_same():
     # interpreted: for other strides everything would have to be compiled again
     python("-c", "import test_models as t; t.strided_states_are_the_same()", NUMBA_DISABLE_JIT="1")
-
-
-def test_the_energy_of_a_gaussian_is_minus_its_log_density_up_to_a_constant():
-    model, q = ALL["Gaussian"]
-    density = multivariate_normal(model.mean, np.linalg.inv(model.precision))
-    constant = U(q, model) + density.logpdf(q)
-    assert U(-3 * q, model) + density.logpdf(-3 * q) == pytest.approx(constant, rel=1e-12)
 
 
 @pytest.mark.parametrize("name", INDEPENDENT)
