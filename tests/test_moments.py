@@ -8,19 +8,12 @@ from algorithms.ess import initial_sequence
 from made_up_chains import five, off, one
 from reproduce.beyond.rivals import moments as rule
 from sampling.summary import ess_bulk, ess_tail, rhat
-
-
-def series(n, k, a, rng):
-    """Draw stationary first-order autoregressions with variance 1, (n, k)."""
-    x = rng.standard_normal((n, k))
-    for t in range(1, n):
-        x[t] = a * x[t - 1] + np.sqrt(1 - a * a) * x[t]
-    return x
+from test_ess import autoregression
 
 
 def test_moments_have_the_errors_of_their_own_sequences():
     rng = np.random.default_rng(3)
-    x = 5.0 + 2.0 * series(500, 3, 0.8, rng)
+    x = 5.0 + 2.0 * autoregression(0.8, (3, 500), rng).T
     found, squares = rule.moments(x[:, :1], x[:, 1:]), (x - x.mean(axis=0)) ** 2
     for name, values in (("mean", x), ("variance", squares)):
         ess = initial_sequence(values).ess

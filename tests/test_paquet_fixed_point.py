@@ -211,12 +211,6 @@ def test_a_reversal_by_hand():
             paths.contraction(place, halves[step], at.model, 0.2) for place, step in places)
 
 
-def test_a_converged_trajectory_keeps_volume_and_one_of_five_iterations_does_not():
-    few, five, many = paths.volumes("N = 2", 10, 0.1, (1, 5, 40), 10, 5)["log10"]
-    assert many.value < -8  # of the differences
-    assert few.value > -2 > five.value > -8
-
-
 HALF = [  # two calls of reversals(), for f_max = 3, 4, 5, 6, 10
     {"x": [[1e-2, 1e-3, 1e-5, 1e-6, 1e-8]], "H": [[1e-1, 1e-2, 1e-2, 1e-2, 1e-9]],
      "contraction": [0.1]},
