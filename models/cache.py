@@ -22,12 +22,14 @@ import hashlib
 import itertools
 import os
 import pickle
+import signal
 import sys
+import threading
 import types as python
 import uuid
 import warnings
 import weakref
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -83,7 +85,8 @@ class Cache(NullCache):
 
     def load_overload(self, signature, context):
         """Return what has been compiled for this signature from the same parts, or None."""
-        context.refresh()
+        with interrupt_waits():  # of what is half registered, Numba never finds the other half
+            context.refresh()
         context.codegen()._library_class = Library
         settings = (context.codegen().magic_tuple(), numba.__version__, np.__version__,
                     sys.version, numba.config.BOUNDSCHECK, self.options,
@@ -101,6 +104,25 @@ class Cache(NullCache):
         if file is None or result.lifted or result.library._dynamic_globals:
             return
         write(file, dumps(result._reduce()))
+
+
+@contextmanager
+def interrupt_waits():
+    """Let Ctrl-C wait: for a fork, in which Python may ignore what its handler raises, and others.
+
+    To mask the signal would not do, since another thread would take it.
+    """
+    handler, pressed = signal.getsignal(signal.SIGINT), []
+    if threading.current_thread() is not threading.main_thread() or not callable(handler):
+        yield
+        return
+    signal.signal(signal.SIGINT, lambda *arguments: pressed.append(arguments))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
+    if pressed:
+        handler(*pressed[0])
 
 
 def read(file):

@@ -20,10 +20,8 @@ import os
 import pickle
 import signal
 import sys
-import threading
 import time
 import warnings
-from contextlib import contextmanager
 from copy import deepcopy
 from multiprocessing.connection import wait
 from typing import NamedTuple
@@ -54,6 +52,7 @@ from algorithms.slice_sampling import Slice, slice_sampling, sweeps
 from algorithms.zhang_sshmc import sshmc
 from algorithms.zhang_sshmc_fast import sshmc as sshmc_fast
 from models import validate
+from models.cache import interrupt_waits
 from models.interface import U, grad_U, prepare
 from models.jit import telling
 
@@ -417,25 +416,6 @@ def work(sampler, calls, length, wanted, end, parent):
         except Exception:  # of a class of the caller's that cannot be sent
             error = RuntimeError(f"{type(error).__name__}: {error}")
         end.send(error)
-
-
-@contextmanager
-def interrupt_waits():
-    """Let Ctrl-C wait while a process is forked: what its handler raises then, Python may ignore.
-
-    To mask the signal would not do, since another thread would take it.
-    """
-    handler, pressed = signal.getsignal(signal.SIGINT), []
-    if threading.current_thread() is not threading.main_thread() or not callable(handler):
-        yield
-        return
-    signal.signal(signal.SIGINT, lambda *arguments: pressed.append(arguments))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, handler)
-    if pressed:
-        handler(*pressed[0])
 
 
 def in_processes(sampler, calls, length, wanted, jobs):

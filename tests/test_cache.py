@@ -12,9 +12,11 @@ import os
 import pickle
 import py_compile
 import runpy
+import signal
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numba
 import numpy
@@ -445,6 +447,17 @@ def file_of(**options):
     one = cache.Cache(numba.njit(**options)(plain))
     one.load_overload((numba.types.float64,), cpu_target.target_context)
     return one.files[numba.types.float64,]
+
+
+def test_ctrl_c_waits_until_numba_has_registered_what_it_knows():
+    def refresh():
+        signal.raise_signal(signal.SIGINT)
+        registered.append(True)
+
+    registered, one = [], cache.Cache(numba.njit(plain))
+    with pytest.raises(KeyboardInterrupt):
+        one.load_overload((numba.types.float64,), SimpleNamespace(refresh=refresh))
+    assert registered
 
 
 CODEGEN = type(cpu_target.target_context.codegen())
