@@ -333,7 +333,7 @@ def number(name, value, kind):
     """Return `value` as a float, an int of 64 bits or a bool; a float need not be finite."""
     if kind is bool and isinstance(value, bool | np.bool_):
         return value if type(value) is bool else bool(value)
-    if kind is float and isinstance(value, numbers.Real) and not isinstance(value, bool):
+    if kind is float and isinstance(value, numbers.Real) and not isinstance(value, NO_NUMBER):
         return value if type(value) is float else float(value)
     if kind is int and isinstance(value, numbers.Integral) and not isinstance(value, bool) and (
             -(2**63) <= value < 2**63):
