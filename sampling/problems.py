@@ -747,8 +747,12 @@ class Volatility(NamedTuple):
         theta, phi = blocks_of(found, self)
         last, (log_beta, log_sigma, slope) = theta[:, -1], phi.T
         x = (np.tanh(slope) * last)[:, None] + np.exp(log_sigma)[:, None] * NODES
-        return Return(np.exp(log_beta[:, None] + x / 2).ravel(),
-                      np.tile(WEIGHTS / WEIGHTS.sum() / last.size, last.size))
+        with np.errstate(over="ignore"):
+            deviations = np.exp(log_beta[:, None] + x / 2).ravel()
+        if not np.isfinite(deviations).all():
+            raise ValueError("found must have volatilities that float64 can hold, but some have"
+                             " run away: leave out returns of exactly 0, and run the chains anew")
+        return Return(deviations, np.tile(WEIGHTS / WEIGHTS.sum() / last.size, last.size))
 
 
 def volatility(returns):
@@ -817,12 +821,12 @@ def counts_on_a_grid(counts):
 
     Raises ValueError, naming the argument, for anything else.
     """
-    if not isinstance(counts, np.ma.MaskedArray):
+    if not isinstance(counts, np.ma.MaskedArray | None):
         each = np.array(validate.regular("counts", counts), object).flat
         if missing := sum(map(is_missing, each)):
-            raise ValueError(f"counts must have no missing values, but {missing} cells have none:"
-                             " this model has no cells that were not observed, so take a square in"
-                             " which each was, or larger cells")
+            raise ValueError(f"counts must have no missing values, but have {missing}: this model"
+                             " has no cells that were not observed, so take a square in which each"
+                             " was, or larger cells")
     counts = numbers("counts", counts, (-1, -1)).copy()
     if not counts.any():
         raise ValueError("counts must not be zero throughout")

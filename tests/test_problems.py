@@ -398,7 +398,10 @@ OF_GROUPS = found(np.zeros((1, 1, 6)), np.zeros((1, 1, 1)))
 @pytest.mark.parametrize("call, said", [
     (lambda: logistic_regression(Frame(X * [1, 0] + 2), NAMES), "column 'income' is 2 throughout"),
     (lambda: logistic_regression(X, np.arange(9)), r"two values, not of 9: \[0, 1, 2, 3, 4\]"),
-    (lambda: counts_on_a_grid([[1, np.nan], [2, None]]), "2 cells have none: .* or larger cells"),
+    (lambda: counts_on_a_grid([[1, np.nan], [2, None]]), "values, but have 2: .* or larger cells"),
+    (lambda: counts_on_a_grid(None), "counts must be an array or a list, not None"),
+    (lambda: volatility([1.0, -1.0]).predict(found(np.full((1, 4, 2), 2e3), np.ones((1, 4, 3)))),
+     "found must have volatilities that float64 can hold"),
     (lambda: counts_on_a_grid(np.ma.ones((2, 2))), "counts must not be a masked array"),
     (lambda: gp_classifier(X, NAMES, "ARD"), "kind must be 'isotropic' or 'ard', not 'ARD'"),
     (lambda: gp_classifier(X, NAMES[:8]), r"y must have shape \(9,\), a label for each row"),
