@@ -162,6 +162,11 @@ def test_each_curve_has_the_label_of_its_measure():
              for curve in fig.axes[1].containers}
     assert found == {"jumps in the metric $G(x)$": pytest.approx(1.5),
                      "Euclidean jumps": pytest.approx(2.0)}
+    for curve, name in zip(fig.axes[1].containers, script.MEASURES, strict=True):
+        ends, se = curve.lines[2][0].get_segments(), [script.ratio(
+            shown(), (spread, script.L_MAX), name).se for spread in script.SPREADS]
+        np.testing.assert_allclose(np.ptp(ends, axis=1)[:, 1], 4 * np.array(se), rtol=0, atol=1e-12)
+        assert max(se) > 0
     level, _ = (line for line in fig.axes[1].lines if line.get_label().startswith("_child")
                 and len(line.get_xdata()) == 2)
     assert set(level.get_ydata()) == {1}  # as large

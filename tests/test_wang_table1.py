@@ -134,3 +134,17 @@ def test_what_is_no_mode_has_no_width_and_each_cell_stands_below_its_head(monkey
                                     "sigma / 10": "9", "noise mode": "2 of 2",
                                     "below": "4.0"}).items()
     assert other == {"#": "1", "sigma": "0.5", "c": "10", "lengths": "3.00-3.00"} | widths
+
+
+def test_the_widths_of_sigma_eta_and_lengths_are_in_their_places():
+    rows = {row: found._replace(widths=[[0.1 * row, 0.2 * row, 0.3 * row]],
+                                noise=[[-0.1] * len(table1.NOISE)])
+            for row, found in made_up().rows.items()}
+    data = dict.fromkeys(ROWS, (np.zeros((2, 1)), [0.0, 1.0]))
+    fig = table1.figure(table1.Result(rows, {}, data))
+    ax = fig.axes[-1]
+    found = {name: [(line.get_xdata()[0], line.get_ydata()[0]) for line in ax.lines
+                    if line.get_label() == name] for name in (r"$\sigma$", r"$\eta$", "lengths")}
+    for k, places in enumerate(found.values()):
+        np.testing.assert_allclose(places, [
+            (row + (k - 1) / 4, (k + 1) * row / 10) for row in ROWS])

@@ -145,6 +145,8 @@ def test_the_panels_stand_as_in_the_paper():
         assert panels[one].images[0].get_clim() == panels[other].images[0].get_clim()
     shown = fig3.table(result._replace(large=result.large._replace(seconds=[0.012, 0.014])))
     assert shown.endswith(" 13 ms a transition")
+    assert " ".join(shown.splitlines()[2].split()).startswith(
+        f"{GIBBS} 5000 4 0.500 (0.010) 0.500 (0.010) -1.000 (0.020) 1.000 (0.020) 600 500 1.005")
     assert (": 2 chains of 600: log sigma^2 0.500 (0.010), sd 0.500 (0.010); log beta -1.000"
             " (0.020), sd 1.000 (0.020), ESS of a chain 90.00 (0.90); acceptance rate 0.80"
             ) in shown
