@@ -1,6 +1,7 @@
 """reproduce/paquet_fig1.py: its estimators are those by hand, and each claim is about one thing."""
 
 import inspect
+import re
 
 import numpy as np
 import pytest
@@ -170,6 +171,8 @@ def test_each_curve_has_the_label_of_its_measure():
     level, _ = (line for line in fig.axes[1].lines if line.get_label().startswith("_child")
                 and len(line.get_xdata()) == 2)
     assert set(level.get_ydata()) == {1}  # as large
+    # at the spread and length of the left panel, 30 metrics for ten steps there and back
+    assert re.search(r" 1 +10 +1\.50 \+- .* 0\.3 +0\.93 +2 +1 +1\.5\n", script.table(shown()))
 
 
 WHAT = "squared jump, RMHMC / HMC"

@@ -130,11 +130,12 @@ def test_the_region_of_R_0_and_the_derivatives_are_in_their_places():
     first, *others = fig4.figure(made_up()).axes
     eta = np.abs(model.X @ fit.q)
     inside = np.isin(np.arange(100), parts.cases)
-    found = [np.abs(fit.q[0] + each.get_paths()[0].vertices @ fit.q[1:])
+    found = [fit.q[0] + each.get_paths()[0].vertices @ fit.q[1:]
              for each in first.collections]  # the region and the line
     # the widest is between the last case of R_0 and the first that is not, but for rounding
-    assert eta[inside].max() < found[0].max() < eta[~inside].min()
-    assert found[1].max() < 1e-9  # P(y = 1) = 1/2
+    for end in (found[0].max(), -found[0].min()):
+        assert eta[inside].max() < end < eta[~inside].min()
+    assert np.abs(found[1]).max() < 1e-9  # P(y = 1) = 1/2
     check_classes(first.lines[:2], cases)
     for ax, j in zip(others, (1, 2, 0), strict=True):
         assert ax.get_xlabel() == ("$\\alpha$", "$\\beta_1$", "$\\beta_2$")[j]
