@@ -18,7 +18,8 @@ theta is x, and the hyperparameters are (b, gamma, alpha) = (log beta, log sigma
 where Q is tridiagonal: 1 + phi^2 on its diagonal, 1 in its two corners (1 - phi^2 if T = 1) and
 -phi beside it.  The last three lines are the priors and the Jacobians of the transformations.
 p(beta) is proportional to beta^(k - 1) exp(-lambda beta), which is 1 / beta for k = lambda = 0;
-sigma^2 has the prior Inv-chi^2(10, .05), and (phi + 1) / 2 has Beta(20, 1.5).
+sigma^2 has the prior Inv-chi^2(nu, tau2), and (phi + 1) / 2 has Beta(ar_a, ar_b); by default these
+are the paper's, Inv-chi^2(10, .05) and Beta(20, 1.5).
 
 The mass M = Q / sigma^2 + I / 2 of x is the Fisher information of x given the hyperparameters.
 M_phi is constant, the identity by default.
@@ -85,8 +86,6 @@ from models.fields import Array, Factor
 from models.jit import njit
 from models.logistic_regression import BLOCK, exp_of_minus_abs
 
-NU, TAU2 = 10.0, 0.05  # sigma^2 ~ Inv-chi^2(NU, TAU2), scaled
-SHAPES = (20.0, 1.5)  # (phi + 1) / 2 ~ Beta(SHAPES)
 DIGITS = 39.0  # exp(-DIGITS) is below the rounding of 1
 CHUNK = 8 * BLOCK  # observations
 LANES = 8  # sums that run side by side, so that they can be vectorised
@@ -99,10 +98,15 @@ class StochasticVolatility(NamedTuple):
     level: float  # the largest log y_t^2
     beta_shape: float
     beta_rate: float
+    nu: float  # sigma^2 ~ Inv-chi^2(nu, tau2), scaled
+    tau2: float
+    ar_a: float  # (phi + 1) / 2 ~ Beta(ar_a, ar_b)
+    ar_b: float
     L_phi: Factor(3, 3)  # Cholesky factor of the mass of the hyperparameters
 
     @staticmethod
-    def from_data(y, mass_phi=None, beta_shape=0.0, beta_rate=0.0):
+    def from_data(y, mass_phi=None, beta_shape=0.0, beta_rate=0.0, nu=10.0, tau2=0.05, ar_a=20.0,
+                  ar_b=1.5):
         """Make the model of T >= 1 observations.
 
         Parameters
@@ -116,6 +120,9 @@ class StochasticVolatility(NamedTuple):
                                   beta^(shape - 1) exp(-rate beta); 0 and 0 are 1 / beta, as
                                   printed, 1 and 1 are Exp(1), and it is proper if both are
                                   positive; a positive shape needs a positive rate
+        nu, tau2   : float > 0    sigma^2 ~ Inv-chi^2(nu, tau2): nu is the number of observations
+                                  that the prior is worth, tau2 about the variance that it expects
+        ar_a, ar_b : float > 0    (phi + 1) / 2 ~ Beta(ar_a, ar_b)
 
         Raises ValueError, naming the argument, for anything else.
         """
@@ -127,8 +134,11 @@ class StochasticVolatility(NamedTuple):
         shape = validate.real("beta_shape", beta_shape, 0.0)
         rate = validate.real("beta_rate", beta_rate, 0.0, open_low=shape > 0.0)
         level = float(log_squares.max())
-        return StochasticVolatility(log_squares - level, level, shape, rate, validate.mass(
-            "mass_phi", 1.0 if mass_phi is None else mass_phi, 3))
+        prior = {"nu": nu, "tau2": tau2, "ar_a": ar_a, "ar_b": ar_b}
+        return StochasticVolatility(
+            log_squares - level, level, shape, rate,
+            *(validate.real(name, value, 0.0, open_low=True) for name, value in prior.items()),
+            validate.mass("mass_phi", 1.0 if mass_phi is None else mass_phi, 3))
 
 
 class Coefficients(NamedTuple):
@@ -478,8 +488,8 @@ def U_prior(phi, model):
     """The last three lines of the density in the header."""
     b, gamma, alpha = phi
     return (-model.beta_shape * b + model.beta_rate * np.exp(b)
-            + NU * gamma + NU * TAU2 / 2.0 * np.exp(-2.0 * gamma)
-            - SHAPES[0] * log_of_one_plus_tanh(alpha) - SHAPES[1] * log_of_one_plus_tanh(-alpha))
+            + model.nu * gamma + model.nu * model.tau2 / 2.0 * np.exp(-2.0 * gamma)
+            - model.ar_a * log_of_one_plus_tanh(alpha) - model.ar_b * log_of_one_plus_tanh(-alpha))
 
 
 @njit
@@ -495,8 +505,8 @@ def gradient_of_hyperparameters(phi, total, square, slope, C, model):
     less, more = (C.gap, 1.0 + C.size) if C.side > 0.0 else (1.0 + C.size, C.gap)  # 1 -+ phi
     return np.array([
         n - total - model.beta_shape + model.beta_rate * np.exp(phi[0]),
-        n - C.precision * square + NU - NU * TAU2 * C.precision,
-        C.ar + C.precision * C.product * slope / 2.0 - SHAPES[0] * less + SHAPES[1] * more])
+        n - C.precision * square + model.nu - model.nu * model.tau2 * C.precision,
+        C.ar + C.precision * C.product * slope / 2.0 - model.ar_a * less + model.ar_b * more])
 
 
 @interface.U_phi.register(StochasticVolatility)
@@ -563,9 +573,9 @@ def metric_phi(Phi, Theta, model):
     C, n = Phi.C, model.log_squares.size
     G = np.zeros((3, 3))
     G[0, 0] = 2.0 * n + model.beta_rate * np.exp(Phi.phi[0])
-    G[1, 1] = 2.0 * n + 2.0 * NU * TAU2 * C.precision
+    G[1, 1] = 2.0 * n + 2.0 * model.nu * model.tau2 * C.precision
     G[1, 2] = G[2, 1] = 2.0 * C.ar
-    G[2, 2] = 2.0 * C.ar * C.ar + (n - 1 + SHAPES[0] + SHAPES[1]) * C.product
+    G[2, 2] = 2.0 * C.ar * C.ar + (n - 1 + model.ar_a + model.ar_b) * C.product
     return G
 
 
@@ -575,7 +585,7 @@ def metric_gradient_phi(Phi, Theta, model):
     C, n = Phi.C, model.log_squares.size
     D = np.zeros((3, 3, 3))
     D[0, 0, 0] = model.beta_rate * np.exp(Phi.phi[0])
-    D[1, 1, 1] = -4.0 * NU * TAU2 * C.precision
+    D[1, 1, 1] = -4.0 * model.nu * model.tau2 * C.precision
     D[2, 1, 2] = D[2, 2, 1] = 2.0 * C.product
-    D[2, 2, 2] = 2.0 * C.ar * C.product * (2.0 - (n - 1 + SHAPES[0] + SHAPES[1]))
+    D[2, 2, 2] = 2.0 * C.ar * C.product * (2.0 - (n - 1 + model.ar_a + model.ar_b))
     return D

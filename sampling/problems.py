@@ -755,8 +755,11 @@ class Volatility(NamedTuple):
         return Return(deviations, np.tile(WEIGHTS / WEIGHTS.sum() / last.size, last.size))
 
 
-def volatility(returns):
+def volatility(returns, nu=10.0, tau2=0.05):
     """Make a Volatility of returns, (T,), which have mean 0: subtract theirs before.
+
+    nu, tau2 : float > 0   the prior of sigma^2 is Inv-chi^2(nu, tau2): nu is the number of returns
+                           that it is worth, tau2 about what it expects
 
     Raises ValueError, naming the argument, for anything else.
     """
@@ -776,7 +779,7 @@ def volatility(returns):
     if returns.size > 20 and abs(unit.mean()) > 5 * unit.std() / unit.size**0.5:
         warnings.warn(f"returns must have mean 0, but theirs, {returns.mean():.3g}, is more than"
                       " five times its standard error: subtract it", RuntimeWarning, stacklevel=2)
-    return Volatility(StochasticVolatility.from_data(returns))
+    return Volatility(StochasticVolatility.from_data(returns, nu=nu, tau2=tau2))
 
 
 class Field(NamedTuple):

@@ -12,7 +12,7 @@ from algorithms.rivals import auxiliary_mixture as mixture
 from algorithms.rivals.auxiliary_mixture import V2, GivenZ, M, P, auxiliary_mixture_step, log_weight
 from departing import departs
 from models.interface import U, U_prior, U_theta, precompute_phi, prepare
-from models.stochastic_volatility import NU, TAU2, StochasticVolatility, coefficients, squares
+from models.stochastic_volatility import StochasticVolatility, coefficients, squares
 from test_stochastic_volatility import PLACES, PROPER, dense, draw
 
 W = np.array([0.3, 0.3, 0.5])
@@ -103,8 +103,8 @@ def test_a_draw_is_taken_by_the_ratio_of_the_exact_density_to_the_mixture(step):
 
 @pytest.mark.parametrize("T", [1, 2, 6])
 def test_atanh_phi_given_x_has_sigma_integrated_out(T):
-    x, given = X[:T], mixture.GivenX(squares(X[:T]), T)
-    model = StochasticVolatility.from_data(Y[:T], **PROPER)
+    x, model = X[:T], StochasticVolatility.from_data(Y[:T], **PROPER)
+    given = mixture.GivenX(squares(x), model)
 
     def marginal(alpha):
         def density(gamma):
@@ -151,7 +151,7 @@ def test_a_step_is_its_draws_in_turn(x_moves, mu_moves, monkeypatch):
     monkeypatch.setattr(mixture, "draw_x", lambda *_: proposal)
     monkeypatch.setattr(mixture, "log_weight", lambda *_: -0.3)
     x, Q = proposal if x_moves else X, dense(6, np.array([0.0, 0.0, alpha]))[0]
-    sigma = np.sqrt((NU * TAU2 + x @ Q @ x) / 2 / 1.7)
+    sigma = np.sqrt((7.0 * 0.2 + x @ Q @ x) / 2 / 1.7)
     new = Q.sum(axis=0) @ (x + 2 * PHI[0]) / Q.sum() + sigma / np.sqrt(Q.sum()) * 0.6
     b = np.array([PHI[0], new / 2])
     ratio = np.exp(np.diff(gamma.logpdf(np.exp(b), 3.0, scale=1 / 4) + b)[0])
@@ -159,13 +159,13 @@ def test_a_step_is_its_draws_in_turn(x_moves, mu_moves, monkeypatch):
     uniforms = iter([np.exp(-0.3) * (0.999 if x_moves else 1.001),
                      ratio * (0.999 if mu_moves else 1.001)])
     rng = SimpleNamespace(random=lambda: next(uniforms), standard_normal=lambda: 0.6,
-                          standard_gamma=lambda shape: 1.7 * shape / 8)  # (T + 10) / 2
+                          standard_gamma=lambda shape: 1.7 * shape / 6.5)  # (T + nu) / 2
     there, phi, accepted, *_ = auxiliary_mixture_step.py_func(
         X, PHI, MODEL, np.array([0.1, 0.2, 0.4]), 7, np.zeros(4, int), rng)
     b = b[int(mu_moves)]
     z = (x + 2 * (PHI[0] - b)) / sigma
     assert accepted == x_moves
-    S, last = mixture.GivenX(squares(x), 6), GivenZ(z, z.sum(), MODEL)
+    S, last = mixture.GivenX(squares(x), MODEL), GivenZ(z, z.sum(), MODEL)
     for found, wanted in zip(asked, (
             ([PHI[2]], 0, S, 0.4, 7), ([b, np.log(sigma)], 0, last, 0.1, 7),
             ([b + 0.1, np.log(sigma)], 1, last, 0.2, 7)), strict=True):

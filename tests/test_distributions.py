@@ -146,8 +146,8 @@ def test_the_auxiliary_mixture_leaves_volatilities_as_they_are():
     rng, before, after, accepted = np.random.default_rng(7), [], [], []
     for _ in range(3000):
         phi = np.array([np.log(rng.gamma(PROPER["beta_shape"]) / PROPER["beta_rate"]),
-                        np.log(0.5 / rng.chisquare(10)) / 2,
-                        np.arctanh(2 * rng.beta(20.0, 1.5) - 1)])
+                        np.log(PROPER["nu"] * PROPER["tau2"] / rng.chisquare(PROPER["nu"])) / 2,
+                        np.arctanh(2 * rng.beta(PROPER["ar_a"], PROPER["ar_b"]) - 1)])
         x, y = draw(5, phi, rng)
         chain = auxiliary_mixture(x, phi, StochasticVolatility.from_data(y, **PROPER), 2, rng,
                                   np.array([0.3, 0.3, 0.5]))

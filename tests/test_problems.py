@@ -341,7 +341,8 @@ def test_draws_of_a_non_centred_model_are_those_of_theta():
 
 
 def test_the_next_return_is_a_mixture_over_draws_and_the_next_volatility():
-    problem = volatility(rng.standard_normal(5))
+    problem = volatility(rng.standard_normal(5), nu=4.0, tau2=0.3)
+    assert (problem.model.nu, problem.model.tau2) == (4.0, 0.3)
     theta, phi = np.zeros((1, 2, 5)), np.array([[[0.3, -1.0, 1.2], [-0.2, -0.5, 0.4]]])
     theta[0, :, -1] = 0.7, -0.4
     seen = problem.predict(found(theta, phi))
@@ -408,6 +409,7 @@ OF_GROUPS = found(np.zeros((1, 1, 6)), np.zeros((1, 1, 1)))
     (lambda: problems.Return(np.ones(1), np.ones(1)).probability_below([0.0]), "value must be a"),
     (lambda: CLASSIFIER.scale(X[:, :1]), r"X must have shape \(n, 2\), not \(9, 1\)"),
     (lambda: counts_on_a_grid(np.zeros((2, 2))), "counts must not be zero throughout"),
+    (lambda: volatility([1.0, -1.0], tau2=0.0), r"tau2 must be a finite number in \(0, inf\)"),
     (lambda: volatility(np.zeros(3)), "returns must not be zero throughout"),
     (lambda: volatility(np.arange(1.0, 22.0)), r"the same sign: of prices take np\.diff"),
     (lambda: gp_regression(X[:, 0], X[:, 0]), r"not shape \(9,\): of one covariate make np\.resh"),

@@ -16,7 +16,8 @@ from models.interface import U, grad_U, grad_U_phi, precompute_phi, precompute_t
 from models.stochastic_volatility import CHUNK, StochasticVolatility, derivative_of_log_determinant
 
 mpmath.mp.dps = 60
-PROPER = {"beta_shape": 3.0, "beta_rate": 4.0}
+BETA = {"beta_shape": 3.0, "beta_rate": 4.0}  # and the paper's priors of sigma and phi
+PROPER = BETA | {"nu": 7.0, "tau2": 0.2, "ar_a": 5.0, "ar_b": 2.5}
 # log beta, log sigma, atanh phi: as the data of the paper, negative, independent, strongly driven
 PLACES = {"paper": (np.log(0.65), np.log(0.15), np.arctanh(0.98)), "negative": (0.4, 0.2, -0.7),
           "independent": (0.1, 1.0, 0.0), "stiff": (0.0, -2.5, -2.5)}
@@ -52,24 +53,25 @@ def dense(T, phi):
     return Q, slope, np.exp(-2 * phi[1]) * Q + np.eye(T) / 2
 
 
-def minus_log_density(x, phi, y):
-    """-log p(y, x, phi) with scipy's distributions, and the Jacobians; p(beta) by PROPER."""
+def minus_log_density(x, phi, y, nu=10.0, tau2=0.05, ar_a=20.0, ar_b=1.5, **_):
+    """-log p(y, x, phi) with scipy's distributions, and the Jacobians; p(beta) by BETA."""
     b, sigma, ar = np.exp(phi[0]), np.exp(phi[1]), np.tanh(phi[2])
     scale = np.where(np.arange(x.size) == 0, sigma / np.sqrt(1 - ar**2), sigma)
     mean = np.concatenate([[0.0], ar * x[:-1]])
     # Inv-chi^2(nu, tau2) is the inverse gamma of nu / 2 and nu tau2 / 2
     prior = (gamma.logpdf(b, 3, scale=1 / 4) + np.log(b)
-             + invgamma.logpdf(sigma**2, 5, scale=0.25) + np.log(2 * sigma**2)
-             + beta.logpdf((ar + 1) / 2, 20, 1.5) + np.log((1 - ar**2) / 2))
+             + invgamma.logpdf(sigma**2, nu / 2, scale=nu * tau2 / 2) + np.log(2 * sigma**2)
+             + beta.logpdf((ar + 1) / 2, ar_a, ar_b) + np.log((1 - ar**2) / 2))
     return -(norm.logpdf(y, 0, b * np.exp(x / 2)).sum() + norm.logpdf(x, mean, scale).sum() + prior)
 
 
 @lengths
-def test_the_density_is_the_papers(T):
+@pytest.mark.parametrize("prior", [BETA, PROPER], ids=["the paper's", "another"])
+def test_the_density_is_the_papers(T, prior):
     constant = []
     for phi in map(np.array, PLACES.values()):
-        model, x, y = problem(T, phi, **PROPER)
-        constant.append(U(np.concatenate([x, phi]), model) - minus_log_density(x, phi, y))
+        model, x, y = problem(T, phi, **prior)
+        constant.append(U(np.concatenate([x, phi]), model) - minus_log_density(x, phi, y, **prior))
     # of sums that reach 1e4
     np.testing.assert_allclose(constant, constant[0], rtol=0, atol=1e-9)
 

@@ -56,9 +56,6 @@ from models import validate
 from models.interface import U, U_prior, U_theta, precompute_phi, prepare
 from models.jit import check_interrupt, njit, public
 from models.stochastic_volatility import (
-    NU,
-    SHAPES,
-    TAU2,
     Squares,
     StochasticVolatility,
     coefficients,
@@ -117,8 +114,8 @@ def auxiliary_mixture_step(x, phi, model, w, max_widths, tally, rng):
     counted[NOT_FINITE] = not np.isfinite(error)
     # 4   centred: draw phi given h
     S = squares(x)
-    here = prepare(phi[2:], GivenX(S, x.size))
-    here = slice_update(here, 0, GivenX(S, x.size), w[2], max_widths, counted, rng)
+    here = prepare(phi[2:], GivenX(S, model))
+    here = slice_update(here, 0, GivenX(S, model), w[2], max_widths, counted, rng)
     # 5   draw sigma^2 given h and phi
     #     lines   4 and 5
     #     theirs  phi by a Metropolis test, given sigma
@@ -128,8 +125,8 @@ def auxiliary_mixture_step(x, phi, model, w, max_widths, tally, rng):
     #             operations
     #     test    a label
     C = coefficients(np.array([0.0, 0.0, here.q[0]]))
-    rate = (NU * TAU2 + quadratic(S, C)[0]) / 2.0
-    sigma = np.sqrt(rate / rng.standard_gamma((x.size + NU) / 2.0))
+    rate = (model.nu * model.tau2 + quadratic(S, C)[0]) / 2.0
+    sigma = np.sqrt(rate / rng.standard_gamma((x.size + model.nu) / 2.0))
     # 6   draw mu given h, phi and sigma
     mu = 2.0 * phi[0]
     ones, weighted = sums_by_Q(x + mu, C)
@@ -185,7 +182,7 @@ class GivenX(NamedTuple):
     """The density of atanh phi given x, sigma integrated out."""
 
     squares: Squares  # of x
-    n: int
+    model: StochasticVolatility
 
 
 class GivenZ(NamedTuple):
@@ -198,11 +195,12 @@ class GivenZ(NamedTuple):
 
 @U.register(GivenX)
 def U_given_x(q, given):
-    """-log(1 - phi^2) / 2 + (T + NU) / 2 log(NU TAU2 + x'Qx), and the prior."""
-    C = coefficients(np.array([0.0, 0.0, q[0]]))
+    """-log(1 - phi^2) / 2 + (T + nu) / 2 log(nu tau2 + x'Qx), and the prior."""
+    C, model = coefficients(np.array([0.0, 0.0, q[0]])), given.model
+    n = model.log_squares.size
     return (-C.log_product / 2.0
-            + (given.n + NU) / 2.0 * np.log(NU * TAU2 + quadratic(given.squares, C)[0])
-            - SHAPES[0] * log_of_one_plus_tanh(q[0]) - SHAPES[1] * log_of_one_plus_tanh(-q[0]))
+            + (n + model.nu) / 2.0 * np.log(model.nu * model.tau2 + quadratic(given.squares, C)[0])
+            - model.ar_a * log_of_one_plus_tanh(q[0]) - model.ar_b * log_of_one_plus_tanh(-q[0]))
 
 
 @U.register(GivenZ)
