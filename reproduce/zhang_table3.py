@@ -81,12 +81,16 @@ def one_chain(method, data, setting, n, burn_in, seed):
 
 
 def as_the_program(theta, phi, model, n, rng):
-    """Run n transitions of RMHMC within Gibbs with UP_TO and FIVE; return its Chain."""
-    chains = []
-    most = [UP_TO["L_theta"], UP_TO["L_phi"]]
+    """Run n transitions of RMHMC within Gibbs with UP_TO and FIVE; return its Chain.
+
+    Arguments are checked once: for each transition that would take longer than the transition.
+    """
+    theta, phi, model, eps_theta, eps_phi, _, _, one, *others = rmhmc_within_gibbs.check(
+        theta, phi, model, UP_TO["eps_theta"], UP_TO["eps_phi"], 1, 1, 1, rng, **FIVE)
+    chains, most = [], [UP_TO["L_theta"], UP_TO["L_phi"]]
     for L_theta, L_phi in rng.integers(1, most, (n, 2), endpoint=True):
-        chains.append(rmhmc_within_gibbs(theta, phi, model, UP_TO["eps_theta"], UP_TO["eps_phi"],
-                                         int(L_theta), int(L_phi), 1, rng, **FIVE))
+        chains.append(rmhmc_within_gibbs.compiled(
+            theta, phi, model, eps_theta, eps_phi, int(L_theta), int(L_phi), one, *others))
         theta, phi = chains[-1].theta[-1], chains[-1].phi[-1]
     *columns, counts = zip(*chains, strict=True)
     return Chain(*map(np.concatenate, columns), Counts(*np.sum(counts, axis=0)))

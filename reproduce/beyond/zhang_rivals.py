@@ -84,7 +84,7 @@ RUNS = {
 SHARE = {"paper": 1.0, "short": 0.1, "smoke": 0.004}  # of the draws
 DEEPEST = {"paper": 10, "short": 6, "smoke": 3}  # doublings of NUTS
 LEAST = {"paper": 0, "short": 30, "smoke": 10}  # draws, and transitions before them
-TIMED = {"paper": (3, 20), "short": (2, 10), "smoke": (1, 5)}  # rounds, transitions
+TIMED = {"paper": (10, 50), "short": (2, 10), "smoke": (1, 5)}  # rounds, transitions
 COST = {"funnel": 1, "credit": 1, "volatility": 4, "Cox": 50}  # about milliseconds, for the bar
 
 
@@ -108,7 +108,7 @@ ORDERS = [
     order("funnel", NON_CENTRED, SSHMC, "CPU second", seen=True),
     order("volatility", SSHMC, NON_CENTRED, "CPU second"),
     *[order(name, NON_CENTRED, SSHMC, "CPU second") for name in ("credit", "Cox")],
-    order("credit", POLYA, SSHMC, "CPU second"),
+    order("credit", SSHMC, POLYA, "CPU second", seen=True),
     order("credit", NON_CENTRED, POLYA, "CPU second", seen=True),
     order("volatility", SSHMC, MIXTURE, "CPU second"),
     *[order("volatility", GIBBS, HMC, per, "its mass follows the hyperparameters")
