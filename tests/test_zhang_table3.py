@@ -151,20 +151,22 @@ def test_each_point_of_the_figure_is_per_1000_draws_of_its_own_run():
 def test_as_the_program_draws_its_numbers_of_steps_and_goes_on_where_it_was(monkeypatch):
     calls = []
 
-    def transition(theta, phi, model, eps_theta, eps_phi, L_theta, L_phi, n, rng, **solver):
-        calls.append((theta[0], phi[0], eps_theta, eps_phi, L_theta, L_phi, n, solver))
+    def transition(theta, phi, model, eps_theta, eps_phi, L_theta, L_phi, n, rng, jitter, keep,
+                   solver):
+        calls.append((theta[0], phi[0], eps_theta, eps_phi, L_theta, L_phi, n, jitter, solver))
         return table3.Chain(theta[None] + 1.0, phi[None] + 2.0, np.zeros(1), np.ones((1, 2), bool),
                             np.zeros((1, 2)), np.zeros((1, 2), bool),
                             table3.Counts(L_theta, L_phi, 1, 2))
 
-    monkeypatch.setattr(table3, "rmhmc_within_gibbs", transition)
-    chain = table3.as_the_program(np.zeros(3), np.zeros(3), None, 2000, np.random.default_rng(1))
-    x, phi, *eps, L_theta, L_phi, n, solver = zip(*calls, strict=True)
+    monkeypatch.setattr(table3, "rmhmc_within_gibbs", SimpleNamespace(
+        check=table3.rmhmc_within_gibbs.check, compiled=transition))
+    model = table3.StochasticVolatility.from_data([0.5, -1.0, 2.0])
+    chain = table3.as_the_program(np.zeros(3), np.zeros(3), model, 2000, np.random.default_rng(1))
+    x, phi, *eps, L_theta, L_phi, n, jitter, solver = zip(*calls, strict=True)
     assert x == tuple(range(2000)) and phi == tuple(range(0, 4000, 2)) and set(n) == {1}
-    assert eps == [(0.1,) * 2000, (0.5,) * 2000]
+    assert eps == [(0.1,) * 2000, (0.5,) * 2000] and set(jitter) == {0.0}
     assert set(L_theta) == set(range(1, 51)) and set(L_phi) == set(range(1, 7))
-    assert all(each == {"f_position": 5, "f_momentum": 5, "tol": 0.0, "tol_back": 0.0}
-               for each in solver)
+    assert set(solver) == {(5, 5, 0.0, 0.0)}
     assert chain.theta[-1, 0] == 2000 and chain.phi.shape == (2000, 3)
     assert chain.counts == (sum(L_theta), sum(L_phi), 2000, 4000)
     assert chain.accepted.all() and chain.divergences == 0
