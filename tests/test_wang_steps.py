@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import studies
-from judging import check_moves, put
+from judging import check_moves, multiplied, put
 from reproduce.beyond import wang_steps as steps
 from reproduce.harness.claims import Measured, log
 from reproduce.wang.chains import NARROW, WIDE
@@ -39,10 +39,11 @@ def cases(long):
             names[STANDARD].update(windows=[share * ROWS[long].tau[STANDARD]] * 20)
             for name, names in r["rows"][long].items() if name in (NARROW, "w = 0.05, limit 3")), [
                 f"{row}: log(time / Table 3), standard"])
-    yield f"{row} is dear with one slice", (put("rows", long, WIDE, STANDARD, "cost", 1e3), [
+    yield f"{row} is dear with one slice", (multiplied(2.5, "rows", long, WIDE, STANDARD, "cost"), [
         f"{row}: log(evaluations for a draw / the least)"])
     yield f"the subset of {row} does not gain", (lambda r: any(
-        names[SOD].update(cost=1e3) for names in r["rows"][long].values()), [
+        names[SOD].update(cost=0.83 * names[STANDARD]["cost"])
+        for names in r["rows"][long].values()), [
             f"{row}: log(evaluations for a draw, standard / SOD)"])
     for short in (steps.PAIRS[long],) if long in steps.PAIRS else ():
         for updates in (3.5, 6.8):
