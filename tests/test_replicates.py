@@ -220,13 +220,13 @@ def fatal(seed, calls):
 
 def test_what_kills_its_process_twice_is_named_and_the_others_are_kept(tmp_path, figures, capsys,
                                                                         monkeypatch):
-    monkeypatch.setattr(harness, "killed", [])
+    monkeypatch.setattr(harness, "killed", ["another's"])
     with pytest.raises(harness.Lost) as lost:
         replicates("fatal", SETTINGS._replace(jobs=2), fatal, [
             {"seed": seed, "calls": str(tmp_path)} for seed in range(4)], unit="chains")
     name = f'fatal({{"seed": 1, "calls": "{tmp_path}"}})'
-    assert harness.killed == [name, name]
-    assert f"{name}. The other 3 of 4 chains are kept" in str(lost.value)
+    assert harness.killed == ["another's", name, name]
+    assert f": {name}. The other 3 of 4 chains are kept" in str(lost.value)
     assert len(list((figures / "replicates" / "fatal").glob("*.json"))) == 3
     assert len(list(tmp_path.glob("?-*"))) == 5
     assert capsys.readouterr().err.count(f"{name}: its process was killed (SIGKILL)") == 2

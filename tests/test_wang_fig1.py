@@ -1,5 +1,10 @@
 """Figure 1 of Wang and Neal: what is counted and drawn of a mapping, and the claims."""
 
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
 import studies
 from judging import check_moves, put
 from reproduce import wang_fig1 as fig1
@@ -41,3 +46,14 @@ def test_counts_are_for_a_move_of_the_mark():
         assert result.chains[which] == fig1.Counts(
             accepted=[48 / moves] * 4, cached=[24 / moves] * 4, density=[12 / moves] * 4,
             star=[96 / moves] * 4, idle=[2] * 4, missed=[36 - moves] * 4, gap=[2.0] * 4)
+
+
+@pytest.mark.parametrize(("hits", "accepted", "ends", "last", "telling"), [
+    (2, 2, (-1, 3), 1, True), (5, 6, (-1, 3), 1, True), (1, 2, (-1, 3), 1, False),
+    (6, 6, (-1, 3), 1, False), (2, 1, (-1, 3), 1, False), (5, 7, (-1, 3), 1, False),
+    (2, 2, (0, 3), 1, False), (2, 2, (-1, 0), 1, False), (2, 2, (-1, 3), 0, False)])
+def test_a_mapping_is_telling_with_both_kinds_of_move_and_of_end(hits, accepted, ends, last,
+                                                                 telling):
+    of = np.arange(fig1.MOVES)
+    assert fig1.is_telling(SimpleNamespace(
+        cached=of < hits, accepted=of < accepted, ends=np.array(ends), steps=[0, last])) is telling
