@@ -107,8 +107,8 @@ def check_model(model, q):
     """
     model = validate.model("model", model)
     q = validate.array("q", q, (validate.dimension(model),))
-    if has(model, sizes):
-        validate.implements("model", model, *BLOCKS)
+    if any(has(model, function) for function in (sizes, U_theta, U_phi)):
+        validate.implements("model", model, sizes, *BLOCKS)
         validate.blocks("theta", *np.split(q, [sizes(model)[0]]), model)
     validate.rehearse("q", q, model, U, grad_U, hessian, metric)
     validate.check_source(q, model, U, grad_U, hessian, metric)

@@ -265,7 +265,8 @@ def test_each_wrong_function_of_a_hierarchical_model_is_named(function, monkeypa
     assert function in {row.function for row in off(model, q)}
 
 
-@pytest.mark.parametrize("function", ["U_phi", "grad_U_phi", "grad_U2", "momentum_phi"])
+@pytest.mark.parametrize("function", [
+    "sizes", "U_phi", "grad_U_phi", "grad_U2", "momentum_phi"])
 def test_a_function_that_a_hierarchical_model_lacks_is_named(function, monkeypatch):
     monkeypatch.delitem(getattr(interface, function).implementations, Coupled)
     with pytest.raises(ValueError, match=f"^model must have {function} .*Coupled has n"):
