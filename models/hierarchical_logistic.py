@@ -132,7 +132,7 @@ def group_numbers(name, value, n):
         labels = np.empty((), object)
     if labels.dtype.kind == "O" and all(isinstance(label, str) for label in labels.flat):
         labels = labels.astype(str)
-    if labels.dtype.kind not in "biufUS":
+    if labels.dtype.kind not in "biufUS" or isinstance(value, np.ma.MaskedArray):
         raise ValueError(f"{name} must be an array of numbers or of strings,"
                          f" not {type(value).__name__} of {labels.dtype}")
     if labels.shape != (n,):

@@ -819,8 +819,8 @@ def part(cases):
     ("SoftAbs", dict(model=REGRESSION), "model must have hessian ..., but GPRegression has none"),
     ("HierarchicalLogistic", dict(group=np.zeros(5)), "group must have shape (6,), not (5,)"),
     ("HierarchicalLogistic", dict(group=[0, 0, np.nan, np.inf, 1, 1]), "group must be finite"),
-    *(("HierarchicalLogistic", dict(group=[1, strange, 2, 2, 2, 2]),
-       "group must be an array of numbers or of strings") for strange in (1j, object())),
+    *(("HierarchicalLogistic", dict(group=wrong), "group must be an array of numbers or of strings")
+      for wrong in ([1, 1j, 2, 2, 2, 2], [1, object(), 2, 2, 2, 2], np.ma.arange(N))),
     *(("HierarchicalLogistic", dict(curvature=BEND * bend), "curvature must be positive semidef")
       for bend in ([1.0, 1.0], [1.0, 2e-8], [[[0.0]], [[1.0]], [[0.0]]])),
     ("HierarchicalLogistic", dict(curvature=BEND * np.nan), "curvature must be finite"),
