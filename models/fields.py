@@ -34,6 +34,11 @@ def Counts(*shape):
     return Annotated[np.ndarray, Field(shape, np.int64, must="be >= 0", holds=lambda a: a >= 0)]
 
 
+def NotNegative(*shape):
+    """Numbers of at least 0."""
+    return Annotated[np.ndarray, Field(shape, must="be >= 0", holds=lambda a: a >= 0.0)]
+
+
 def Positive(*shape):
     """Numbers above 0."""
     return Annotated[np.ndarray, Field(shape, must="be > 0", holds=lambda a: a > 0.0)]

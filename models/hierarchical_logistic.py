@@ -114,7 +114,7 @@ class HierarchicalLogistic(NamedTuple):
 
 @validate.check_values.register
 def check_values(model: HierarchicalLogistic, name):
-    """The groups follow each other from the first case to the last."""
+    """The groups follow each other from the first case to the last, and the B_i are symmetric."""
     if model.starts[0] != 0 or model.starts[-1] != model.X.shape[1] or (
             np.diff(model.starts) < 0).any():
         raise ValueError(f"{name}.starts must ascend from 0 to the number of cases,"
@@ -122,6 +122,9 @@ def check_values(model: HierarchicalLogistic, name):
     validate.real(f"{name}.lam", model.lam, 0.0, open_low=True)
     if (model.b < 0.0).any():
         raise ValueError(f"{name}.b must be >= 0, but the smallest is {model.b.min():g}")
+    if not np.allclose(model.V @ model.V.swapaxes(1, 2), np.eye(model.V.shape[1]), 0.0, 1e-8):
+        raise ValueError(f"{name}.V must hold orthonormal eigenvectors, V[i][:, k], without which"
+                         " momentum and velocity are of two masses: make the model by from_data")
 
 
 def group_numbers(name, value, n):

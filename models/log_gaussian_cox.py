@@ -123,7 +123,8 @@ class LogGaussianCox(NamedTuple):
 
 @validate.check_values.register
 def check_values(model: LogGaussianCox, name):
-    """The counts are those of the cells of the grid."""
+    """The counts are those of the cells of the grid, which have an area."""
+    validate.real(f"{name}.area", model.area, 0.0, open_low=True)
     d = model.distance.shape[0]
     if model.counts.size != d * d:
         raise ValueError(f"{name}.counts must have shape ({d * d},), as the grid of {name}.distance"

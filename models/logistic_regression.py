@@ -27,7 +27,7 @@ from typing import NamedTuple
 import numpy as np
 
 from models import validate
-from models.fields import Array, Bits
+from models.fields import Array, Bits, NotNegative
 from models.interface import (
     U,
     U_and_grad_U,
@@ -59,7 +59,7 @@ class LogisticRegression(NamedTuple):
 
     X: Array("n", "d")  # its first column ones
     y: Bits("n")
-    precision: Array("d")
+    precision: NotNegative("d")
 
     @classmethod
     def from_data(cls, X, y, sigma_alpha=5.0, sigma_beta=5.0):

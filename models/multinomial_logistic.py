@@ -28,7 +28,7 @@ from typing import NamedTuple
 import numpy as np
 
 from models import validate
-from models.fields import Array, Counts
+from models.fields import Array, Counts, NotNegative
 from models.interface import (
     U,
     U_and_grad_U,
@@ -58,7 +58,7 @@ class MultinomialLogistic(NamedTuple):
     X: Array("n", "p + 1")  # its first column ones
     y: Counts("n")  # 0 to K - 1
     K: int
-    precision: Array("d")
+    precision: NotNegative("d")
 
     @classmethod
     def from_data(cls, X, y, K, sigma_alpha=5.0, sigma_beta=5.0):

@@ -141,6 +141,15 @@ class StochasticVolatility(NamedTuple):
             validate.mass("mass_phi", 1.0 if mass_phi is None else mass_phi, 3))
 
 
+@validate.check_values.register
+def check_values(model: StochasticVolatility, name):
+    """The priors are such as from_data takes; a negative number makes them no densities."""
+    shape = validate.real(f"{name}.beta_shape", model.beta_shape, 0.0)
+    validate.real(f"{name}.beta_rate", model.beta_rate, 0.0, open_low=shape > 0.0)
+    for field in ("nu", "tau2", "ar_a", "ar_b"):
+        validate.real(f"{name}.{field}", getattr(model, field), 0.0, open_low=True)
+
+
 class Coefficients(NamedTuple):
     """sigma and phi in the forms that are needed, each with all its digits."""
 

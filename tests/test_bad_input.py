@@ -520,6 +520,7 @@ def test_the_ends_of_an_interval_are_taken(name):
           (dict(jitter=2.0), "jitter must be"), (dict(jitter=-1.0), "jitter must be"))),
     *((GROUPS._replace(starts=np.array(starts)), "starts must ascend from 0 .* 6, not")
       for starts in ([0, 4, 2, 6], [1, 2, 4, 6], [0, 2, 4, 5])),
+    (GROUPS._replace(V=2.0 * GROUPS.V), r"V must hold orthonormal eigenvectors, V\[i\]\[:, k\]"),
     (GROUPS._replace(lam=0.0), r"lam must be a finite number in \(0, inf\)"),
     (GROUPS._replace(b=GROUPS.b - 1.0), r"b must be >= 0, but the smallest is -"),
     (GroupGivenV(GROUPS, 3, 0.7), r"i must be less than the number of groups, 3"),
@@ -535,7 +536,16 @@ def test_the_ends_of_an_interval_are_taken(name):
     *((GPC._replace(beta=beta), r"beta must be a finite number in \[0, 1\]")
       for beta in (-0.5, 1.5)),
     (GPC._replace(K=9 * K), "L_K must belong to the K, tau and nu that stand beside it, but they"),
-    (GPC._replace(log_det_K=0.0), "log_det_K must belong to the K"),
+    *((GPC._replace(log_det_K=wrong), "log_det_K must belong to the K")
+      for wrong in (0.0, np.inf, -np.inf)),
+    (LOGISTIC._replace(precision=-LOGISTIC.precision), "precision must be >= 0"),
+    (CLASSES._replace(precision=-CLASSES.precision), "precision must be >= 0"),
+    *((VOLATILITY._replace(**{field: least}), rf"{field} must be a finite number in \{bracket}0, ")
+      for field, least, bracket in (
+          ("beta_shape", -0.5, "["), ("beta_rate", -0.5, "["), ("nu", 0.0, "("),
+          ("tau2", 0.0, "("), ("ar_a", 0.0, "("), ("ar_b", -1.0, "("))),
+    (VOLATILITY._replace(beta_shape=1.0), r"beta_rate must be a finite number in \(0, inf\)"),
+    (COX._replace(area=0.0), r"area must be a finite number in \(0, inf\)"),
     (GPC._replace(tau=np.ones(N)), "q_is_prior must be False where tau and nu are not 0"),
     *((EP_MODEL._replace(**{field: value}), f"{said} must belong to the K, tau and nu")
       for field, value, said in (

@@ -297,6 +297,7 @@ ROOT = np.array([[1.0, 0.0], [0.5, 2.0]])
     (fields.Array("n"), [[0.0], [-1e300, 1e300], []], [[np.nan], [np.inf]], "be finite"),
     (fields.Array("n", finite=False), [[np.nan, -np.inf]], [], ""),
     (fields.Counts("n"), [[0, 5], []], [[-1]], "be >= 0"),
+    (fields.NotNegative("n"), [[0.0, 5e-324], []], [[-5e-324], [1.0, np.nan]], "be (>= 0|finite)"),
     (fields.Positive("n"), [[5e-324]], [[0.0], [-1.0], [1.0, -0.0]], "be > 0"),
     (fields.Bits("n"), [[0.0, 1.0], []], [[-1.0], [0.5], [2.0]], "hold only 0 and 1"),
     (fields.Signs("n"), [[-1.0, 1.0]], [[0.0], [0.5], [1.0, 2.0]], r"hold only -1 and \+1"),
