@@ -446,9 +446,17 @@ def transitions(state, model, n, rng, eps, mass, deepest, total):
 
 
 def continue_chain(chain, model, n, rng, deepest=DEEPEST):
-    """Return n more transitions of a Chain from its last state, with its step and its mass."""
-    return transitions(state_at(chain.samples[-1].copy(), model), model, n, rng, chain.step,
-                       chain.mass, deepest, 1)
+    """Return n more transitions of a Chain from its last state, with its step and its mass.
+
+    Raises ValueError, naming the argument, for what nuts does not take or return.
+    """
+    return transitions(
+        state_at(validate.state(
+            "the last of chain.samples",
+            validate.instance("chain", chain, Chain, "returned by nuts").samples[-1].copy(),
+            validate.model("model", model, U, grad_U)), model),
+        validate.model("model", model), validate.count("n", n), validate.generator("rng", rng),
+        chain.step, chain.mass, validate.count("deepest", deepest), 1)
 
 
 # The loop of nuts over its warm-up in pieces, with the same numbers: for who watches it

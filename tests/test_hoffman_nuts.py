@@ -399,6 +399,20 @@ def test_a_gradient_in_another_order_than_that_of_c_is_refused():
         twin.nuts(np.ones(1), Column(), 1, np.random.default_rng(1), warm_up=0)
 
 
+@pytest.mark.parametrize(("change", "said"), [
+    (dict(n=0), "n must be a whole"), (dict(n=2.0), "n must be .* the float 2.0"),
+    (dict(rng=np.random.RandomState(1)), "rng must be a numpy.random.Generator"),
+    (dict(deepest=-1), "deepest must be"), (dict(model=Gaussian), "model must be .* class G"),
+    (dict(model=Gaussian(np.zeros(2), np.eye(2))), r"the last of .* \(2,\), not \(1,"),
+    (dict(chain=None), "chain must be of type Chain .*, not NoneType")])
+def test_what_a_chain_cannot_be_continued_with_is_refused_by_name(change, said):
+    chain = twin.nuts(np.zeros(1), NORMAL, 2, np.random.default_rng(1), warm_up=0)
+    given = dict(chain=chain, model=NORMAL, n=2, rng=np.random.default_rng(2))
+    assert twin.continue_chain(**given).samples.shape == (2, 1)
+    with pytest.raises(ValueError, match=f"^{said}"):
+        twin.continue_chain(**given | change)
+
+
 def test_a_chain_that_stands_is_warned_of():
     with pytest.warns(RuntimeWarning, match="none of 10 .*; 10 of them diverged: take a larger .*"
                                             ", and a warm_up of 250 or more, or begin"):
