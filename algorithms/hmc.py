@@ -247,6 +247,8 @@ def trajectory(q, p, model, eps, L):
 
     Returns the positions, (L + 1, d), and the energies H, (L + 1,), from the start on.
     """
+    if np.shape(p) != np.shape(q):  # which NumPy may take for one number for all
+        raise ValueError(f"p must have shape {np.shape(q)}, as q has, not {np.shape(p)}")
     path, energies = [q], [U(q, model) + p @ p / 2]
     for _ in range(L):
         p = p - eps / 2 * grad_U(q, model)

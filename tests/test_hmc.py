@@ -33,6 +33,11 @@ def test_a_trajectory_ends_where_that_of_a_transition_does():
             assert energies[k] - energies[0] == pytest.approx(error, abs=1e-13)
 
 
+def test_a_momentum_of_another_length_is_refused():
+    with pytest.raises(ValueError, match=r"^p must have shape \(2,\), as q has, not \(1,\)"):
+        trajectory(Q, KICK[:1], MODEL, 0.3, 2)
+
+
 @masses
 def test_leapfrog_is_equation_9(M):
     M_inv, q, r = np.eye(2) if M is None else np.linalg.inv(M), Q, KICK
