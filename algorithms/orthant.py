@@ -95,7 +95,8 @@ def orthant(K, nodes):
     if least < -1e-10 * np.abs(K).max():  # rounding of whatever computed it
         raise ValueError("K must be positive semi-definite, but its smallest eigenvalue is"
                          f" {least:.3g}")
-    return float(plackett(K, nodes))
+    return float(validate.array("K must not make I + K singular but for rounding: P of it",
+                                plackett(K, nodes), ()))
 
 
 def plackett(K, nodes):

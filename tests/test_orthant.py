@@ -50,6 +50,11 @@ def test_orthant_against_two_factors(n, amplitude):
     assert math.log(orthant(K, 16)) == pytest.approx(exact, abs=1e-14 if n < 4 else 1e-11)
 
 
+def test_a_matrix_of_which_rounding_makes_nan_is_refused():
+    with np.errstate(all="ignore"), pytest.raises(ValueError, match=r"^K must not make I .* singu"):
+        orthant(np.full((4, 4), 1e50), 5)
+
+
 def test_a_singular_matrix_is_positive_semi_definite():
     assert orthant(np.zeros((4, 4)), 2) == 2**-4
     V = np.random.default_rng(2).standard_normal((4, 1)) * 1e3  # eigenvalues of -1e-10 by rounding
