@@ -139,6 +139,9 @@ def advice(q0, model, found):
     if validate.slope_gap(lambda q: U(q, model), lambda q: grad_U(q, model), q0):
         return ("grad_U is not the gradient of U: print(check_model(model, q0)), of sampling.check,"
                 " to see which entry is wrong")
+    if not np.isfinite(found.hessian).all():
+        return ("the Hessian there is not finite: bring the data to a scale near 1, or see whether"
+                " check_model of sampling.check finds hessian right")
     if abs(np.linalg.eigvalsh(found.hessian)[0]) < 1e-9 * np.linalg.norm(hessian(q0, model)):
         return ("U is nearly flat there, as where a plane separates the labels and the prior is"
                 " very wide: take a narrower prior")

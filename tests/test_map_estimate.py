@@ -145,6 +145,12 @@ def test_a_model_without_a_positive_definite_hessian_is_an_error(interpreted, A)
         map_estimate(Quadratic(np.ones(2), A), np.zeros(2))
 
 
+def test_a_hessian_that_is_not_finite_is_named_in_the_advice(interpreted):
+    found = MAP(np.zeros(2), np.diag([1.0, np.inf]), 1, False, 0.5)
+    assert "the Hessian there is not finite" in advice(
+        np.ones(2), Quadratic(np.ones(2), np.eye(2)), found)
+
+
 class Reads(NamedTuple):
     """A standard normal whose Hessian is of another size, and has whatever entry it reads."""
 
