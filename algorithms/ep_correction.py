@@ -86,6 +86,9 @@ def check_second_order(ep, y, order=4):
     ep = validate.model("ep", ep)
     if not (np.diag(ep.Sigma) > 0.0).all():
         raise ValueError("ep.Sigma must have a positive diagonal, of variances")
+    if not (np.diag(ep.Sigma) * ep.tau < 1.0).all():  # else a cavity has no variance
+        raise ValueError("ep.tau must be below 1 / np.diag(ep.Sigma), as ep returns them, but they"
+                         " are of two results")
     y = validate.labels("y", y, ep.tau.size)
     order = validate.count("order", order, 3)
     if order > MAX_ORDER:

@@ -785,6 +785,7 @@ def part(cases):
     ("elliptical_slice of one's own", dict(mean=None, factor=None), "factor must be given"),
     ("ep", dict(K=np.diag([1.0, -2.0]), y=[1, 1]), "K must ... eigenvalue is -2: so it is no"),
     ("second_order", dict(ep=EP_FOUND._replace(converged=False)), "ep must have converged"),
+    ("second_order", dict(ep=EP_FOUND._replace(Sigma=9 * EP_FOUND.Sigma)), "ep.tau must be below"),
     ("orthant", dict(K=np.diag([1.0, -2.0])), "K must be positive semi-definite, ... is -2"),
     ("tilted_run", dict(points=6), "points must be a power of 2, ..., not 6"),
     ("tilted_run", dict(A=np.triu(np.ones((3, 3))), mu=np.zeros(3)), "A must ... lower tri"),
