@@ -867,6 +867,17 @@ def mass(name, value, h):
     return L
 
 
+def takes(function, *arguments):
+    """Tell whether a function, and no class, can be called with so many arguments, in order."""
+    try:
+        inspect.signature(function).bind(*arguments)
+    except ValueError:  # written in C, it may not say what it takes
+        return not isinstance(function, type)
+    except TypeError:
+        return False
+    return not isinstance(function, type)
+
+
 def cases(name, value, n):
     """Raise ValueError unless the whole numbers of an array are below n."""
     if value.size and value.max() >= n:

@@ -919,6 +919,13 @@ def test_draws_of_another_kind_are_refused_at_first_and_later(least, wrong):
              draw=lambda m, rng: wrong(m) if m.size >= least else np.ones(m.size))
 
 
+@pytest.mark.parametrize("draw", [
+    lambda m: m, lambda m, rng, scale: m, Plain, np.random.Generator, np.random.default_rng])
+def test_a_draw_of_other_arguments_is_refused_by_name(draw):
+    with pytest.raises(ValueError, match=r"^draw must be a function of \(m, rng\)"):
+        call("polya_gamma_gibbs", draw=draw)
+
+
 @pytest.mark.parametrize("field", ["mu", "Sigma", "tau", "nu"])
 def test_the_fields_of_what_ep_returns_are_converted_or_refused(field):
     wanted, value = second_order(EP_FOUND, SIGNS), getattr(EP_FOUND, field)

@@ -205,6 +205,9 @@ def polya_gamma_gibbs(theta0, phi0, model, draw, n, rng, w=WIDTH, max_widths=10,
     w, max_widths = (validate.real("w", w, 0.0, open_low=True),
                      validate.count("max_widths", max_widths))
     keep = validate.indices("keep", keep, theta.size)
+    if callable(draw) and not validate.takes(draw, "m", "rng"):
+        raise ValueError(f"draw must be a function of (m, rng), not {draw!r:.80}: write lambda m,"
+                         " rng: ... around it")
     found = draw(np.array([0.0, 3.0]), np.random.default_rng(0)) if callable(draw) else None
     if not (isinstance(found, np.ndarray) and found.shape == (2,) and (found > 0.0).all()
             and np.isfinite(found).all()):
