@@ -79,6 +79,9 @@ def test_what_rounding_makes_negative_counts_as_0():
                              [0], 0.0)
     for log_eta in np.linspace(-1.0, 3.0, 30):
         assert np.isfinite(U(np.array([np.log(1e-10), log_eta, 0.0, 0.0]), fitc))
+        q = np.array([np.log(0.1), log_eta, 0.0, 0.0])  # nothing beside this noise
+        assert U_prior(q, fitc) - U(q, fitc) == pytest.approx(log_normal(
+            np.ones(5), 0.7**2 + np.exp(2 * log_eta) + 0.01 * np.eye(5)), rel=1e-9)
     whole = GPRegression.from_data(np.zeros((30, 2)), np.ones(30), "isotropic")  # E of rank 1
     cache = prepare(np.log([1e-9, 3.0, 1.0]), GPSpectral.from_model(whole))
     assert cache.memory.s.min() == 0.0
