@@ -66,7 +66,8 @@ def test_costs_and_evaluations_by_hand():
         assert evaluations(found, TEMPERED, unit, cost, ["SOD 40", "SOD 20"]) == pytest.approx(
             (density + 20 + 10) / 10, rel=1e-14)
     alone = {"counts": {"density": 60, "approximations": []}, "iterations": 10}
-    assert evaluations(alone, STANDARD, "variable", cost) == 6
+    for unit in ("variable", "sweep"):  # a slice changes one variable, whatever a mapping does
+        assert evaluations(alone, STANDARD, unit, cost) == 6
 
 
 def test_the_clock_divides_by_what_it_timed_and_drops_the_first_round(monkeypatch):
