@@ -343,6 +343,7 @@ def test_draws_of_a_non_centred_model_are_those_of_theta():
 def test_the_next_return_is_a_mixture_over_draws_and_the_next_volatility():
     problem = volatility(rng.standard_normal(5), nu=4.0, tau2=0.3)
     assert (problem.model.nu, problem.model.tau2) == (4.0, 0.3)
+    assert volatility([1.0, -1.0]).model[4:6] == (10.0, 0.05)  # the paper's prior
     theta, phi = np.zeros((1, 2, 5)), np.array([[[0.3, -1.0, 1.2], [-0.2, -0.5, 0.4]]])
     theta[0, :, -1] = 0.7, -0.4
     seen = problem.predict(found(theta, phi))

@@ -296,6 +296,7 @@ def test_a_chain_that_came_back_has_moved():
 def test_a_bar_counts_what_diverged_in_all_pieces():
     (part,) = chains_of(np.zeros((1, 100, 1)), energy_error=np.full(100, np.inf)).chains
     assert str(runs.Tally().after(part, hmc).after(part, hmc)) == "accepted 0.75, diverged 200"
+    assert str(runs.Tally(4, 3.0)) == "accepted 0.75"
 
 
 def test_a_walk_to_where_u_is_large_or_infinite_is_no_divergence_and_to_where_it_is_nan_one():
