@@ -95,8 +95,11 @@ def orthant(K, nodes):
     if least < -1e-10 * np.abs(K).max():  # rounding of whatever computed it
         raise ValueError("K must be positive semi-definite, but its smallest eigenvalue is"
                          f" {least:.3g}")
-    return float(validate.array("K must not make I + K singular but for rounding: P of it",
-                                plackett(K, nodes), ()))
+    P = float(plackett(K, nodes))
+    if not np.isfinite(P):
+        raise ValueError("K must not make I + K singular by rounding, as elements of"
+                         f" {np.abs(K).max():.3g} do: no P was found")
+    return P
 
 
 def plackett(K, nodes):
