@@ -252,6 +252,9 @@ def check_definite(name, matrix):
     if np.shape(matrix) != (d, d):
         return Row(name, "positive definite", "shape", np.nan, np.nan, np.nan,
                    f"has shape {np.shape(matrix)}, and is not square")
+    if not np.isfinite(matrix).all():  # of which eigenvalues are an error
+        return Row(name, "positive definite", "least eigenvalue", np.nan, np.nan, np.nan,
+                   "has entries that are not finite")
     least = np.linalg.eigvalsh(matrix).min()
     return Row(name, "positive definite", "least eigenvalue", least, abs(least), 0.0,
                "" if least > 0 else "is not")

@@ -17,7 +17,7 @@ from models import interface, validate
 from models.fields import Array
 from models.funnel import Funnel
 from models.gaussian import Gaussian
-from sampling.check import check_model, compare
+from sampling.check import check_definite, check_model, compare
 from test_models import ALL
 from test_validate import forgetful_U, own
 
@@ -318,6 +318,12 @@ def test_a_metric_of_phi_that_is_none_is_named(wrong, compared_with, monkeypatch
     monkeypatch.setitem(implementations, type(model), lambda *given: wrong(right(*given)))
     rows = off(model, q)
     assert ("metric_phi", compared_with) in {(row.function, row.compared_with) for row in rows}
+
+
+@pytest.mark.parametrize("entry", [np.nan, np.inf])
+def test_a_metric_that_is_not_finite_is_off_and_no_error_of_its_eigenvalues(entry):
+    row = check_definite("metric", np.full((2, 2), entry))
+    assert not row.agrees and row.note == "has entries that are not finite"
 
 
 @pytest.mark.parametrize("q, said", [(np.zeros(2), "have shape"), ([np.nan, 1, 0], "be finite")])
