@@ -271,6 +271,8 @@ def bound(sampler, arguments, named, caller="run", own="chains, jobs and bars"):
     `caller` takes the arguments `own` beside those of the sampler.
     """
     try:
+        if isinstance(sampler, type):
+            raise TypeError
         signature = inspect.signature(sampler)
     except (TypeError, ValueError):  # of what is no function, or written in C
         raise ValueError(f"sampler must be a function of algorithms/, such as hmc, not"

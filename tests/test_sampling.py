@@ -324,7 +324,8 @@ def test_a_walk_to_where_u_is_large_or_infinite_is_no_divergence_and_to_where_it
     (dict(rng=np.random.Generator(np.random.RandomState(3)._bit_generator)),
      "rng must be one that can spawn others"), (dict(chains=0), "chains must be a whole number"),
     (dict(jobs=[]), "jobs must be"), (dict(sampler=None), "sampler must be a function of algori"),
-    (dict(sampler=dict), "sampler must be a function of algorithms/"),
+    *((dict(sampler=kind), "sampler must be a function of algorithms/")
+      for kind in (dict, Gaussian)),
     (dict(q0=np.ma.zeros((3, 2)), chains=3), "^q0 must be an array of real numbers, not masked"),
     (dict(chains=10**9), "chains must be at most 10000"),
     (dict(bars="no"), "bars must be True or False, not 'no'"),
