@@ -5,12 +5,12 @@
     print(problem.predict(found, X_new).mean)
 
 Covariates are standardised by mean and standard deviation of each column, and so is every new case,
-whose columns are found by their names if both are DataFrames; responses of a regression too, which
-`predict` undoes.  A classifier takes labels of any two values and keeps them in `classes`:
-probabilities are of the second.  `found` is what sampling.run.run gives back, with draws of all
-chains; they may be of NonCentred(problem.model), and of a Gaussian-process classifier of
-NonCentredGP(problem.model).  `parameters` says what the variables are, and `labels` names each,
-for sampling.summary.summary(found, problem).
+whose columns are found by their names if both are DataFrames.  Responses of a regression are
+standardised too, and `predict` undoes it.  A classifier takes labels of any two values and keeps
+them in `classes`: probabilities are of the second.  `found` is what sampling.run.run gives back,
+with draws of all chains; they may be of NonCentred(problem.model), and of a Gaussian-process
+classifier of NonCentredGP(problem.model).  `parameters` says what the variables are, and `labels`
+names each, for sampling.summary.summary(found, problem).
 """
 
 import warnings
@@ -56,7 +56,7 @@ class Scale(NamedTuple):
 
     @property
     def labels(self):
-        """What each covariate is called, (p,) str."""
+        """What each covariate is called, a list of p names."""
         return [str(name) for name in self.names] or [f"X[:, {j}]" for j in range(self.mean.size)]
 
     def __call__(self, X):
@@ -432,7 +432,7 @@ class Regression(NamedTuple):
         return self.responses(q[None], X, "fit")
 
     def responses(self, q, X, name="found"):
-        """Return the Responses of new cases, (m, p), averaged over q, (draws, d), of `name`."""
+        """Return the Responses of new cases, (m, p), averaged over q, (draws, d)."""
         seen, (mean, sd) = predict_over(self.scale(X), q, self.model), self.response
         if not np.isfinite(seen.mean).all():
             raise ValueError(f"{name} must have parameters whose covariance of the responses is"
@@ -568,7 +568,7 @@ class Classifier(NamedTuple):
         """Return the log evidence of the fitted kernel by bridge sampling: log_Z, standard_error.
 
         found : what draws() returned, chains of 5 draws or more together; as many are drawn from
-                EP's normal approximation
+                EP's normal approximation.  RuntimeWarning if the bridge has not converged
         """
         model = self.posterior(fit)
         at_target = self.given(fit, found).stacked("log_likelihood").ravel()
@@ -820,7 +820,8 @@ class Counts(NamedTuple):
 def counts_on_a_grid(counts):
     """Make a Counts of whole numbers, (d, d), not all zero.
 
-    The field's mean makes the expected total the observed one if its variance is 1.
+    The field's mean makes the expected total the observed one if the field's variance is 1.  This
+    variance and the length have priors Gamma(2, rate 2).
 
     Raises ValueError, naming the argument, for anything else.
     """

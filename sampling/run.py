@@ -6,10 +6,10 @@
 
 A chain is run in pieces of about a second, each from the last state of the one before and with its
 random numbers.  That gives the draws of an unbroken run, bit for bit, as the tests say of NUTS and
-its warm-up, of slice sampling and of every sampler in PIECEWISE; any other, and one with `keep`,
-runs each chain as one piece, which a stop loses.  On Linux the processes are forks: they have what
-is compiled already, and every model, also one that a notebook or a script defines.  Elsewhere, and
-with jobs=1, chains take turns in this process.
+its warm-up, of slice sampling and of every sampler in PIECEWISE.  Any other, and one with `keep`,
+runs each chain as one piece, which is lost if it is stopped.  On Linux the processes are forks:
+they have what is compiled already, and every model, also one that a notebook or a script defines.
+Elsewhere, and with jobs=1, chains take turns in this process.
 """
 
 import ctypes
@@ -141,7 +141,7 @@ class Chains(NamedTuple):
         return sum(diverged(chain, self.sampler) for chain in self.chains)
 
     def after(self, n):
-        """Return the Chains without the first n draws of each, while they came from their start."""
+        """Return the Chains without the first n draws of each, which still depend on its start."""
         drawn = size_of(self.chains[0])
         if not 0 <= validate.count("n", n, 0) < drawn:
             raise ValueError(f"n must leave some of the {drawn} draws of each chain, not {n}")
@@ -166,7 +166,7 @@ class Chains(NamedTuple):
 
 
 def is_of_main(model):
-    """Tell whether a model, or one in it, is of a class of __main__: another module elsewhere."""
+    """Tell whether a model, or one in it, is of a class of __main__, which differs by process."""
     return type(model).__module__ == "__main__" or (
         isinstance(model, tuple) and any(map(is_of_main, model)))
 
@@ -377,7 +377,7 @@ def pieces_of_slices(x0, model, w, n, rng, max_widths):
 
 
 def timed(piece, last, wanted):
-    """Yield piece(size, the last one) until there are `wanted` draws, of about SECONDS each."""
+    """Yield piece(size, the one before), each of about SECONDS, until `wanted` draws are there."""
     size = 1
     while wanted > 0:
         size, begin = min(size, wanted), time.monotonic()
@@ -488,7 +488,7 @@ def collect(sampler, calls, length, wanted, jobs, bars):
 
 
 def rates_of(found):
-    """Return the acceptances, or of NUTS the acceptance rates, of a result; none may be there."""
+    """Return the acceptances, or of NUTS the acceptance rates, of a result; empty if none."""
     return getattr(found, "accepted", getattr(found, "rates", np.empty(0)))
 
 

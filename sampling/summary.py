@@ -88,7 +88,7 @@ def summary(found, problem=None):
 
     problem : of sampling.problems, which says what its parameters are, and on which scale
 
-    Raises ValueError for draws that cannot be of that problem.
+    Raises ValueError for fewer draws, or for draws that cannot be of that problem.
     """
     variables = variables_of(found)
     names, hyperparameters = names_of(found, problem), getattr(problem, "labels", {}).get("phi", ())
@@ -201,7 +201,7 @@ def basic_rhat(x):
 
 
 def rhat(x):
-    """Return R-hat of draws (m, n): of rank-normalised halves, of location or of scale."""
+    """Return R-hat of draws (m, n), rank-normalised halves: the larger, of location or of scale."""
     x = halves(x)
     folded = np.abs(x - np.median(x))
     return np.fmax(basic_rhat(rank_normalised(x)), basic_rhat(rank_normalised(folded)))
