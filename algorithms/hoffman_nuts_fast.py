@@ -20,7 +20,7 @@ from what it does.  What differs from the mirror:
    trailing ones in binary.  They wait on a stack of at most j trees.
 4. A gradient is evaluated once, with its U, and carried: a point takes one.
 5. There is a mass.  It is adapted in windows while the chain warms up (window_ends).  Its inverse
-   is that of Stan, the variance of the draws of a window, drawn a little towards 1e-3 I; or that of
+   is that of Stan, the variance of the draws of a window, pulled a bit towards 1e-3 I; or that of
    nutpie: the ratio of the standard deviations of draws and of gradients, which for independent
    normal variables has no error at all (learn).  After each window the step is sought and averaged
    anew; its target is 0.8.
@@ -387,7 +387,7 @@ def nuts(q0, model, n, rng, warm_up, mass, target, deepest, ends):
     model   : NamedTuple                any model that implements U and grad_U
     n       : int >= 1                  transitions that are recorded
     rng     : Generator                 advanced
-    warm_up : int >= 0                  transitions before them, which are not; default 1000
+    warm_up : int >= 0                  transitions before them, not recorded; default 1000
     mass    : str                       what of the inverse mass is learned: "diagonal" (the
                                         default) or "fisher", its diagonal, without gradients or
                                         with them; the second is learned sooner, but where variables

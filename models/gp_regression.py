@@ -22,7 +22,7 @@ Notation
 --------
 paper          here           shape    meaning
 x, y           XT, y          (p, n), (n,)   covariates, a case a column; responses
-sigma, eta     exp q_0, q_1   ()       standard deviations of the noise and of what has length rho
+sigma, eta     exp q_0, q_1   ()       standard deviations: noise, and f without its constant
 rho_k          exp q_{2+g}    ()       length; g = group[k] is 0 for all k, or k
 c^2            c2             ()       variance of the constant
 R              L              (n, n)   L = R' is the lower factor, C = L L'
@@ -259,9 +259,10 @@ def U_of_cache(q, model):
 def grad_U(q, model):
     """tr(A dC_k) / 2 with A = C^-1 - a a', a = C^-1 y, and the prior's; nan where U is inf.
 
-    For sigma dC is 2 sigma^2 I, for eta it is 2 eta^2 E, and for rho_g it is eta^2 E o 2 own /
-    rho_g^2.  These are d traces of C^-1 with a full matrix, so its inverse is made once, in n^3
-    operations with the factor; there is no solve that would serve all of them.
+    For sigma dC is 2 sigma^2 I, for eta it is 2 eta^2 E, and for rho_g it is eta^2 E o 2 D /
+    rho_g^2, D the squared distances in the covariates of rho_g.  These are d traces of C^-1 with a
+    full matrix, so its inverse is made once, in n^3 operations with the factor; there is no solve
+    that would serve all of them.
     """
     n, noise, amplitude = model.y.size, np.exp(2.0 * q[0]), np.exp(2.0 * q[1])
     E = np.empty((n, n))

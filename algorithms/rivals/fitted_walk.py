@@ -131,6 +131,7 @@ def fitted_walk(q0, model, factor, n, rng, thin=1):
     thin   : int >= 1         transitions per state kept
 
     Raises ValueError, naming the argument, for anything else.
+    Warns if it accepts none of ten proposals or more.
     """
     chain = Chain(np.empty((n, q0.size)), np.empty(n), np.empty(n * thin, np.bool_),
                   np.empty(n * thin), Counts(n * thin + 1, 0))
