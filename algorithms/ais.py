@@ -115,14 +115,14 @@ def ais(model, betas, kernel, runs, rng):
 
 
 class HMC(NamedTuple):
-    """Transition kernel: one of algorithms.hmc with unit masses.  eps > 0, l_max >= 1."""
+    """Kernel: a transition of algorithms.hmc with unit masses.  eps > 0, l_max >= 1."""
 
     eps: float
     l_max: int
 
 
 class RMHMC(NamedTuple):
-    """Transition kernel: one of algorithms.paquet_rmhmc_fast.  eps > 0; l_max, f_max >= 1."""
+    """Kernel: a transition of algorithms.paquet_rmhmc_fast.  eps > 0; l_max, f_max >= 1."""
 
     eps: float
     l_max: int

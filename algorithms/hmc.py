@@ -158,7 +158,7 @@ class Chain(NamedTuple):
 
     @property
     def divergences(self):
-        """How many proposals had an H that was not finite; `run` counts a rise by 1000 too."""
+        """How many proposals had an H that was not finite; `run` counts a rise of over 1000 too."""
         return int(np.sum(~np.isfinite(self.energy_error)))
 
 

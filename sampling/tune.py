@@ -8,7 +8,7 @@ acceptance rate crosses the target, and then their logarithm by the rate less th
 the stochastic approximation of Robbins and Monro (1951).  Its gain falls with every further
 crossing, as Kesten (1958) has it, and the second half is averaged (Polyak and Juditsky 1992).
 Where there are two steps, each is fitted first with the other so small that its block stands still,
-for the root of the target; their ratio is kept then, and both are fitted together.  The pilot's
+for the root of the target; then their ratio is kept, and both are fitted together.  The pilot's
 draws are thrown away, since a chain whose steps change is not invariant; the chain that is kept has
 fixed ones.
 """

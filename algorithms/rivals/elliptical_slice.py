@@ -123,7 +123,7 @@ class Counts(NamedTuple):
 
 
 class Chain(NamedTuple):
-    """The record of n thin iterations, of which each thin-th is kept."""
+    """The record of n thin iterations, of which every thin-th is kept."""
 
     samples: np.ndarray  # (n, d)
     log_likelihood: np.ndarray  # (n,) log L of the samples
