@@ -23,6 +23,11 @@ class Field(NamedTuple):
     must: str = ""  # what the entries have to be, to follow the word "must"
     holds: object = lambda a: True  # function of the array: whether they are
 
+    def __repr__(self):
+        """Say it as help() of a model shows it: (d, d) float64, must be symmetric."""
+        shape = str(self.shape).replace("'", "")
+        return f"{shape} {np.dtype(self.kind)}" + f", must {self.must}" * bool(self.must)
+
 
 def Array(*shape, finite=True):
     """Any numbers, infinite ones and nan only if they need not be finite."""

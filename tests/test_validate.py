@@ -1,5 +1,6 @@
 """models/validate.py and fields.py: what passes comes back clean, what does not is named."""
 
+import inspect
 import math
 import re
 import warnings
@@ -39,6 +40,12 @@ def test_arrays_that_may_be_indices_are_told_apart_by_their_entries():
         one, other = np.array([1, 0], kind), np.array([1, 1], kind)
         assert validate.outline(one) != validate.outline(other) == validate.outline(other.copy())
     assert validate.outline(np.zeros(2)) == validate.outline(np.ones(2))  # of floats the shape
+
+
+def test_help_says_what_fields_hold():
+    shown = str(inspect.signature(Gaussian))
+    assert "mean: typing.Annotated[numpy.ndarray, (d,) float64]" in shown
+    assert "precision: typing.Annotated[numpy.ndarray, (d, d) float64, must be symmetric" in shown
 
 
 def test_indices_are_all_or_those_given():
