@@ -7,6 +7,7 @@ import os
 import socket
 import threading
 import time
+import urllib.error
 
 import pytest
 
@@ -139,6 +140,12 @@ def test_a_file_that_is_nowhere_is_one_sentence_that_says_where_it_was_looked_fo
                   "--data DIR"):
         assert words in str(error.value)
     assert "\n" not in str(error.value)
+
+
+def test_a_server_without_the_file_is_not_asked_again(site):
+    with pytest.raises(urllib.error.HTTPError, match="404") as error:
+        files.probe(f"{site[0]}.gz")
+    error.value.close()
 
 
 def test_a_name_server_that_hangs_is_given_up(monkeypatch):
