@@ -5,11 +5,12 @@ import pytest
 from scipy.stats import norm
 
 import studies
+from algorithms.zhang_sshmc import Counts
 from judging import check_moves, known, put, replaced, slower
 from reproduce import zhang_table1 as table1
 from reproduce.harness.claims import BUDGETS, Measured, mean
 from reproduce.zhang import funnel
-from reproduce.zhang.estimates import summary
+from reproduce.zhang.estimates import Blocks, summary
 from reproduce.zhang.funnel import READINGS, grid, mse_deviate, reading, sshmc_setting, steps
 from reproduce.zhang.printed import GIBBS, HMC, METHODS, SSHMC, number
 from zhang_claims import common, printed_ess, runs
@@ -243,6 +244,13 @@ def test_a_chain_goes_on_from_piece_to_piece(method):
     total = {name: sum(summary(part, 0)["counts"][name] for part in parts[1:])
              for name in found["counts"]}
     assert found["counts"] == total and len(found["v"]) == 3
+
+
+def test_the_ess_of_x_is_the_lineages():
+    back = np.resize([1.0, -1.0, 1.0, -1.0, 1.0], 30)[:, None]  # and forth: more than 30 by ours
+    chain = Blocks(back, back, np.ones(30, bool), 0, Counts(1, 1, 1, 0))
+    assert summary(chain, 0)["theta"]["ours"][0] > 30
+    assert funnel.run_by_run(back, back, 2, 30, 0, lambda *_: chain)["x"] == [30.0] * 2
 
 
 def made_chain(rng, pieces=12):
