@@ -281,19 +281,21 @@ def test_a_replicate_has_the_field_and_histograms_without_the_burn_in(distance):
 def test_estimates_of_chains_by_hand():
     def chain(k):
         phi = {"lineage": [100.0, 50.0], "squares": [80.0, 40.0], "mean": [0.1 * k, 1.0],
-               "sd": [1.0, 2.0 + k], "mean_se": [0.3, 0.4], "histogram": [[1, k], [k, 2]]}
+               "sd": [1.0, 2.0 + k], "mean_se": [0.3 + 0.1 * (k % 2), 0.4],
+               "histogram": [[1, k], [k, 2]]}
         theta = {"lineage": [10.0 + k, 20.0, 30.0], "squares": [5.0, 9.0]}
         return {"AP": 0.5 + 0.1 * k, "phi": phi, "theta": theta, "divergences": k, "field": [k]}
 
     two, four = (cox.estimates([chain(k) for k in range(m)], 7, {"L": 1}) for m in (2, 4))
     # of few chains the error is what each says of itself, of more their scatter
-    assert two.mean == [pytest.approx((0.05, 0.3 / 2**0.5)), pytest.approx((1.0, 0.4 / 2**0.5))]
+    assert two.mean == [pytest.approx((0.05, 0.5 / 2)), pytest.approx((1.0, 0.4 / 2**0.5))]
     assert two.sd[1] == pytest.approx((2.5, 0.4 / 2**0.5))
     assert four.mean[0] == pytest.approx((0.15, np.std([0, 0.1, 0.2, 0.3], ddof=1) / 2))
     assert four.AP == [pytest.approx((0.65, np.std([0, 0.1, 0.2, 0.3], ddof=1) / 2))]
     assert (four.divergences, four.histogram, four.field) == (6, [[4, 6], [6, 8]], [[0], [1], [2],
                                                                                     [3]])
-    assert four.means[3] == pytest.approx([0.3, 1.0]) and four.means_se == [[0.3, 0.4]] * 4
+    assert four.means[3] == pytest.approx([0.3, 1.0])
+    assert four.means_se == [[0.3, 0.4], [0.4, 0.4]] * 2
     assert {name: each.value for name, each in two.squares.items()} == pytest.approx(
         {"sigma": np.log(80.0), "beta": np.log(40.0), "x": np.log(5.0)})
     assert two.ess["sigma"].value == pytest.approx(np.log(100.0))
