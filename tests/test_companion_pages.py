@@ -340,6 +340,7 @@ def test_a_drawing_puts_numbers_where_they_are():
     ((-math.inf, 1.0, (math.nan, math.nan)), (0, 50, (True, False)), []),
     ((3.0, 3.0, (3.0, 0.0)), (50, 50, (False, False)), [(50, None, None)]),  # in the middle
     ((0.0, 1.0, (0.0, math.nan)), (6, 94, (False, False)), [(6, None, None)]),
+    ((0.0, 1.0, (math.inf, 0.0)), (6, 94, (False, False)), []),
     ((0.0, 4.0, (1.0, 0.0), (math.nan, math.nan), (3.0, 0.0)), (6, 94, (False, False)),
      [(28, None, None), (72, None, None)]),
 ])
