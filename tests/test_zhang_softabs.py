@@ -53,6 +53,18 @@ def test_one_quantity_moved_and_no_other_claim_differs(name):
     assert {what for what in found if found[what] == "differs"} == set(wanted)
 
 
+def test_the_time_is_that_of_a_step_but_for_the_first_round(monkeypatch):
+    now, step = [0.0], {SSHMC: [0.5, 0.25, 0.125], SOFT: [8.0, 4.0, 2.0]}
+    costs = {method: iter(each) for method, each in step.items()}
+
+    def transition(method, q, model, L, n, rng):
+        now[0] += L * n * next(costs[method])
+
+    monkeypatch.setattr(softabs, "transition", transition)
+    monkeypatch.setattr(softabs.time, "thread_time", lambda: now[0])
+    assert softabs.clock(3, 2)["seconds"] == {method: each[1:] for method, each in step.items()}
+
+
 def test_effective_draws_of_an_autoregression():
     rng, rho = np.random.default_rng(4), 0.8
     v = 3 * rng.standard_normal(20_000)
