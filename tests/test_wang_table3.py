@@ -80,3 +80,9 @@ def test_the_figure_has_autocorrelation_times_and_not_their_logs():
         assert others
         for line in others:  # as made up: what the paper has, to a twentieth
             np.testing.assert_allclose(line.get_ydata(), stars.get_ydata(), rtol=0.1)
+
+
+def test_the_claim_about_few_columns_names_the_rows_that_have_few():
+    few = [n for n, row in ROWS.items() if row.m.get(NYSTROM, row.n) < 0.15 * row.n]
+    (claim,) = [each for each in table3.CLAIMS if "m below .15 n" in each.what]
+    assert claim.why.endswith("rows {}, {}, {} and {}".format(*few))
