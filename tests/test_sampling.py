@@ -539,7 +539,8 @@ def test_a_summary_counts_divergences_and_low_energy_changes():
     assert "12 trajectories diverged; take a larger target, such as 0.95 or 0.99, and a" in text
     low = chains_of(x, energies=np.linspace(0, 20, 1000)).chains
     assert "E-BFMI of chain 0 is 0.029, below 0.3" in summary(Chains(low, 1000, hmc)).doubts[0]
-    made = summary(Chains((*chains_of(x[:2]).chains, *low[2:]), 1000, hmc))  # the first low one
+    lower = chains_of(x, energies=np.linspace(0, 40, 1000)).chains[3]
+    made = summary(Chains((*chains_of(x[:2]).chains, low[2], lower), 1000, hmc))  # the first low
     assert "E-BFMI of chain 2 is 0.029, below 0.3" in made.doubts[0]
     assert summary(chains_of(x[:, :10])).doubts
     for wrong, said in (((chains_of(x[:, :9]),), "at least 10 draws of each chain, not 9"),
