@@ -79,6 +79,11 @@ def test_order_goes_by_the_expected_values_of_those_before():
     r, s, c = -0.8, -0.9, 2.0
     C = np.array([[1.0, r, s], [r, 1.0, r * s], [s, r * s, s**2 + c**2]])
     assert ordered_factor(C)[1:, 0] == pytest.approx([r / 0.6, s / c], rel=1e-14, abs=0)
+    # z_2 has mean 1.5 above 1.2 sqrt(2 / pi), and so u_3 = z_3 - z_2 the mean -1.5: it is less
+    # probable than u_4 = z_4 - z_1, of mean -.8
+    L = np.array([[1.0, 0, 0, 0], [-1.2, 1, 0, 0], [0, -1, 1, 0], [-1, 0, 0, 1]])
+    given = (L @ L.T)[np.ix_([0, 1, 3, 2], [0, 1, 3, 2])]
+    np.testing.assert_allclose(ordered_factor(given), L - np.eye(4), rtol=0, atol=1e-14)
 
 
 def test_hazard_is_the_mean_beyond_a_limit():
