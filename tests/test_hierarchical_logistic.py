@@ -97,6 +97,8 @@ def test_the_mass_against_dense_formulas(curvature, B):
     model = HierarchicalLogistic.from_data(X, Y, GROUP, LAM, curvature=curvature)
     for gamma in (-0.6, 2.0):  # eigenvectors are orthogonal to rounding of entries of 10
         np.testing.assert_allclose(mass_of(model, gamma), dense_mass(gamma, B), rtol=0, atol=1e-13)
+    # of gamma: the information in weights ~ N(0, e^gamma), of which each has 1/2
+    np.testing.assert_allclose(model.L_phi**2, [[N / 2]], rtol=1e-15)
 
 
 @pytest.mark.parametrize("i", range(4))
