@@ -499,6 +499,8 @@ def test_a_summary_of_many_shows_hyperparameters_and_the_worst_of_the_others():
     assert shown[1] == "phi[0]" and {"theta[3]", "theta[9]", "theta[17]"} < set(shown[2:8])
     assert str(made).splitlines()[8] == ("the others of 20 have more effective draws than the last"
                                          " 6 of these")
+    rows = made._replace(first=tuple(range(8))).rows()  # of so many hyperparameters six
+    assert rows[:6] == [*range(6)] and {9, 17} < {*rows[6:]} and len(rows) == 12
     # of what has no hyperparameters, the first two
     shown = str(summary(chains_of(x))).splitlines()
     assert [line.split()[0] for line in shown[1:3]] == ["q[0]", "q[1]"] and "others of" in shown[9]
