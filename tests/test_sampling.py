@@ -255,6 +255,11 @@ def pool_runs(_):
     return quietly(hmc, np.zeros(2), **SETTINGS, n=9, jobs=2)
 
 
+def test_one_chain_begins_at_the_only_row():
+    found = quietly(hmc, np.array([[0.5, -1.0]]), **SETTINGS, n=9, chains=1)
+    same_as_called(found, hmc, "samples", q0=np.array([0.5, -1.0]), **SETTINGS, n=9)
+
+
 def test_a_process_that_may_have_no_children_runs_chains_itself():
     with warnings.catch_warnings(action="ignore"):  # of threads: JAX's are idle here
         pool = multiprocessing.get_context("fork").Pool(1)
