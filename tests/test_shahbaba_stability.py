@@ -172,6 +172,8 @@ def test_each_line_of_the_figure_is_in_its_place():
     errors[0] = np.nan  # 2, ..., 9 and one that is larger: the median is the fifth
     result["errors"]["data"][stability.times("data", 1.2)] = errors
     fig = stability.figure(result)
+    assert [ax.get_ylabel()[:15] for ax in fig.axes[::3]] == [
+        "acceptance rate", "|energy error|", "growth exponent"]
     # 2 / w; k pi / w; (2 M / w_0) sin(k pi / 2 M), where M = 9 inner steps make k half turns
     k = np.arange(1, 9)
     marks = {"HMC": [0.02], "normal": k * np.pi / 100, "data": 0.36 * np.sin(k * np.pi / 18)}
