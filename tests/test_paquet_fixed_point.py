@@ -104,7 +104,9 @@ def test_rejections_are_drawn_in_per_cent():
 
 
 def test_bands_and_bars_are_two_standard_errors_and_hollow_what_is_within_them():
-    small, _, _, bias = script.figure(shown()).axes
+    small, digits, _, bias = script.figure(shown()).axes
+    assert [len([line for line in ax.lines if len(line.get_xdata()) == 20])
+            for ax in (small, digits)] == [6, 3]  # of N = 1 and of N = 2; of the digits
     band = np.log10(small.collections[0].get_paths()[0].vertices[:, 1])
     assert (band.min(), band.max()) == pytest.approx((-20.2, -0.8))  # of -20 to -1, each by .1
     for result, hollow in ((shown(), False), (made_up(), True)):

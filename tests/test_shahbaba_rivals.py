@@ -366,6 +366,7 @@ def test_each_point_of_the_figure_is_in_its_place():
                     "per second": Measured(5 + k + j / 10, 0.1)}
     result["CTG"]["data"]["believed"] = False
     fig = script.figure(result)
+    assert ["gradients" in ax.get_xlabel() for ax in fig.axes[-2:]] == [True, False]
     # six rows with the masses of the paper, three with J and two of NUTS
     colours = [mark.get_color() for mark in fig.legends[0].legend_handles]
     assert len(set(colours)) == 3

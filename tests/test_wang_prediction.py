@@ -158,6 +158,7 @@ def test_one_quantity_moved_and_no_other_claim_differs():
 def test_the_figure_has_gains_and_the_coverage_of_95_per_cent_with_two_standard_errors():
     r = made_up()
     left, right = script.figure(r).axes
+    assert "log density" in left.get_title() and "share of cases" in right.get_title()
     simulated = script.rows(r)
     wanted = [[script.gain(r, key) for key in r], *(
         [script.coverage(r, key, name, 0.95) for key in (simulated if name == TRUTH else r)]

@@ -94,8 +94,9 @@ def test_no_chain_is_run_twice(monkeypatch):
 def test_the_legends_lines_are_those_of_the_limits():
     result, tau = made_up(), ROWS[2].tau[STANDARD]
     result["rows"][2][NARROW][STANDARD]["tau"] = Measured(tau, 0.6 * tau)
-    bars = [bar.lines for bar in steps.figure(result).axes[0].containers
-            if bar.get_label() == "data set 2"]
+    left, right = steps.figure(result).axes
+    assert "time" in left.get_ylabel() and "gain" in right.get_ylabel()
+    bars = [bar.lines for bar in left.containers if bar.get_label() == "data set 2"]
     short, _, (ends,) = next(lines for lines in bars if lines[0].get_linestyle() == "--")  # limit 3
     assert short.get_ydata()[:2] == pytest.approx([tau] * 2)
     # bars are 2 standard errors; on a logarithmic scale they never reach 0

@@ -153,6 +153,7 @@ def test_the_table_and_the_figure():
                          strict=False):
         assert [line.get_ydata()[1] for line in ax.get_lines()] == [
             result["path"][name][0] / 5 for name in names]
+    assert [label.get_text()[:3] for label in fig.axes[2].get_xticklabels()] == ["$a$", "$b$"]
     points = [line.get_ydata()[0] for line in fig.axes[2].get_lines()]
     assert points == pytest.approx([800, 150, 900, 2.5], rel=1e-12)  # a with, without; b
     assert [(line.get_markerfacecolor(), line.get_label().split()[0])
