@@ -57,3 +57,25 @@ def test_a_mapping_is_telling_with_both_kinds_of_move_and_of_end(hits, accepted,
     of = np.arange(fig1.MOVES)
     assert fig1.is_telling(SimpleNamespace(
         cached=of < hits, accepted=of < accepted, ends=np.array(ends), steps=[0, last])) is telling
+
+
+def test_states_and_moves_of_a_mapping_are_drawn_in_their_places():
+    q = [[9.0, 1.0, 5.0], [9.0, 2.0, 6.0], [9.0, 3.0, 7.0]]  # at steps -1, 0 and 1
+    drawn = fig1.Mapping(first=-1, q=q, gap=[None, 2.0, 5.0], proposed=[1, -1], steps=[1, 1],
+                         accepted=[True, False], cached=[False, True], x=q[1], x_=q[2])
+    above, below = fig1.figure(fig1.Result(drawn, {})).axes
+    assert (above.get_xlabel(), above.get_ylabel()) == (r"$\log\eta$", r"$\log\rho$")
+    rings = [(2, 6), (3, 7)]  # x and x'
+    path, *points = [line.get_xydata().tolist() for line in above.lines]
+    assert points == [[list(place)] for place in [*map(tuple, path), *rings]]
+    assert path == [each[1:] for each in q]
+    for ax, lines in ((above, above.lines[1:4]), (below, below.lines[:3])):
+        fills = [line.get_markerfacecolor() for line in lines]
+        assert fills[0] == "white" != fills[1] == fills[2], ax.get_title()
+    texts = {text.get_text().strip("$"): text.get_position() for text in below.texts}
+    assert (texts["+0.0"][0], texts["+3.0"][0]) == (0, 1)  # log pi / pi*, less that at x
+    assert (texts["R"][0], texts[r"\tilde R"][0]) == (0.5, -0.5)
+    moves = [(*line.get_xydata()[0], line.get_marker()) for line in below.lines[3:]]
+    # to 1; to -1, where pi was known, but it stays; rings about x and x'
+    assert moves == [(1, 1, "o"), (-1, 2, "x"), (-1, 2, "o"), (1, 2, "o"), (0, 0, "o"),
+                     (1, fig1.MOVES + 1, "o")]
