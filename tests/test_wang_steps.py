@@ -94,7 +94,10 @@ def test_no_chain_is_run_twice(monkeypatch):
 def test_the_legends_lines_are_those_of_the_limits():
     result, tau = made_up(), ROWS[2].tau[STANDARD]
     result["rows"][2][NARROW][STANDARD]["tau"] = Measured(tau, 0.6 * tau)
-    left, right = steps.figure(result).axes
+    fig = steps.figure(result)
+    assert {mark.get_label(): mark.get_linestyle() for mark in fig.legends[0].legend_handles}.items(
+        ) >= {"limit 3": "--", "limit 10": "-", "the paper": ":"}.items()
+    left, right = fig.axes
     assert "time" in left.get_ylabel() and "gain" in right.get_ylabel()
     bars = [bar.lines for bar in left.containers if bar.get_label() == "data set 2"]
     short, _, (ends,) = next(lines for lines in bars if lines[0].get_linestyle() == "--")  # limit 3
