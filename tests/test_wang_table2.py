@@ -142,6 +142,9 @@ def test_the_figure_has_gains_in_cpu_time():
     result = shown()
     for ax, method in zip(table2.figure(result).axes, (SOD, NYSTROM, TEMPERED), strict=True):
         assert ax.get_title() == method
+        (stars,) = [line for line in ax.get_lines() if line.get_label() == "paper"]
+        np.testing.assert_allclose(stars.get_ydata(), [
+            1 / row.ratio[method] for row in ROWS.values() if method in row.methods])
         for bars, setting in zip(ax.containers, SETTINGS, strict=True):
             assert bars.lines[0].get_ydata()[0] == pytest.approx(
                 np.exp(result[1][setting][method].gain["seconds"].value))

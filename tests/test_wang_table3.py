@@ -1,13 +1,14 @@
 """Table 3 of Wang and Neal: each claim on results whose truth is known."""
 
 import numpy as np
+import pytest
 
 from judging import verdicts
 from reproduce import wang_table3 as table3
 from reproduce.harness.claims import Measured
 from reproduce.wang.printed import NYSTROM, ROWS, SOD, STANDARD, TEMPERED
 from reproduce.wang.tables import CELLS, GAINS, MAIN, SETTINGS
-from test_wang_table2 import check, made_up, more, shown  # noqa: F401
+from test_wang_table2 import check, made_up, more, shown
 
 
 def times(number, methods, what, factor):
@@ -80,6 +81,8 @@ def test_the_figure_has_autocorrelation_times_and_not_their_logs():
         assert others
         for line in others:  # as made up: what the paper has, to a twentieth
             np.testing.assert_allclose(line.get_ydata(), stars.get_ydata(), rtol=0.1)
+    of_sod = table3.figure(shown()).axes[1].containers  # of data set 1 the setting's place
+    assert [bars.lines[0].get_ydata()[0] for bars in of_sod] == pytest.approx([1, 2, 3, 4])
 
 
 def test_the_claim_about_few_columns_names_the_rows_that_have_few():
