@@ -198,6 +198,7 @@ def test_each_point_and_box_of_the_figure_is_in_its_place():
     result = put("runs", "f", "log_weights", few)(made_up())
     fig = script.figure(result)
     left, right = fig.axes
+    assert "order" in left.get_title() and "time" in right.get_title()
     named = {mark.get_label(): mark.get_color() for mark in fig.legends[0].legend_handles}
     assert len({named[method] for method in script.METHODS.values()}) == 4
     bottom, _ = left.get_ylim()

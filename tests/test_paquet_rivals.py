@@ -372,7 +372,9 @@ def test_each_point_of_the_figure_is_in_its_place():
     result = made_up(rows, [other, *KEYS], setup={P: dict(q=7.0, prior=1.0, tilt=1.0)},
                      EP=dict.fromkeys([other, P], (Measured(-0.2, 0.01), Measured(0.1, 0.01))),
                      k={key: Measured(0.2 + 0.1 * k, 0.02) for k, key in enumerate(KEYS)})
-    left, middle, right = script.figure(result).axes
+    left, middle, right = axes = script.figure(result).axes
+    assert [ax.get_xlabel() for ax in axes] == ["CPU seconds of a run", "N", r"$\log\sigma$"]
+    assert right.get_ylabel() == r"$\log\ell$"
     whole, filled = left.lines[:16:2], left.lines[1:16:2]
     for method, line, dots in zip(evidence.METHODS, whole, filled, strict=True):
         seconds = WORTH.get(method, 1.0)

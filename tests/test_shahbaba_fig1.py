@@ -119,6 +119,8 @@ def test_the_theory_has_a_row_and_both_panels_their_states_over_the_same_density
     result = made_up()
     result.shown[WALK] *= -1
     fig = fig1.figure(result)
+    assert [ax.get_xlabel() for ax in fig.axes] == ["$q_1$"] * 2
+    assert fig.axes[0].get_ylabel() == "$q_2$"
     for ax, method, title in zip(fig.axes, (HMC, WALK), ("Hamiltonian", "Random"), strict=True):
         *ellipses, states, start = (line.get_xydata() for line in ax.lines)
         for radius, ellipse in zip((1, 2, 3), ellipses, strict=True):  # in standard deviations
