@@ -92,6 +92,13 @@ def replaced(result, place, value):
     return items
 
 
+def check_labels(axes, *wanted):
+    """Check how the labels along x and y of each panel begin: pairs, of which "" is for none."""
+    for ax, pair in zip(axes, wanted, strict=True):
+        for label, beginning in zip((ax.get_xlabel(), ax.get_ylabel()), pair, strict=True):
+            assert label.startswith(beginning) and bool(label) == bool(beginning), pair
+
+
 def known(value):
     """Return an estimate with an error of a hundredth."""
     return Measured(value, 0.01 * abs(value))

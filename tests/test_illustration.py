@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from judging import check_moves, put, read_table
+from judging import check_labels, check_moves, put, read_table
 from models.interface import U, grad_U
 from reproduce import shahbaba_fig2 as fig2
 from reproduce import shahbaba_fig3 as fig3
@@ -91,6 +91,7 @@ def test_the_data_are_100_cases_of_2_covariates_and_follow_the_seed(script):
 def test_the_table_and_the_figure_of_the_data():
     assert fig2.table(LINE) == "MAP estimate: alpha = 0.5, beta_1 = 1, beta_2 = -2"
     (ax,) = fig2.figure(LINE).axes
+    check_labels([ax], ("$x_1$", "$x_2$"))
     check_classes(ax.lines, LINE.cases)
 
 

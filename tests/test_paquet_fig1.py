@@ -9,7 +9,7 @@ import pytest
 from algorithms.generalised_leapfrog import Transition, generalised_leapfrog, metric_factor
 from algorithms.hmc import hmc_step, state_at, trajectory
 from conftest import Given
-from judging import verdicts
+from judging import check_labels, verdicts
 from models.interface import U, metric
 from reproduce import paquet_fig1 as script
 
@@ -159,6 +159,7 @@ def shown():
 
 def test_each_curve_has_the_label_of_its_measure():
     fig = script.figure(shown())
+    check_labels(fig.axes, ("$x_1$", "$x_2$"), ("distance", "expected squared jump"))
     found = {curve.get_label(): curve.lines[0].get_ydata()[list(script.SPREADS).index(1.0)]
              for curve in fig.axes[1].containers}
     assert found == {"jumps in the metric $G(x)$": pytest.approx(1.5),

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from judging import check_moves, put
+from judging import check_labels, check_moves, put
 from reproduce import paquet_fig2 as script
 from reproduce.beyond import paquet_fixed_point, paquet_rivals
 from reproduce.harness.claims import Measured
@@ -198,6 +198,7 @@ def test_each_point_and_box_of_the_figure_is_in_its_place():
     result = put("runs", "f", "log_weights", few)(made_up())
     fig = script.figure(result)
     left, right = fig.axes
+    check_labels(fig.axes, ("last line: B", r"estimate of $\log Z"), ("computation time", ""))
     assert "order" in left.get_title() and "time" in right.get_title()
     named = {mark.get_label(): mark.get_color() for mark in fig.legends[0].legend_handles}
     assert len({named[method] for method in script.METHODS.values()}) == 4

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from judging import check_moves, put, replaced, verdicts
+from judging import check_labels, check_moves, put, replaced, verdicts
 from models.interface import grad_U
 from reproduce import shahbaba_fig4 as fig4
 from reproduce.shahbaba.datasets import illustrative
@@ -128,6 +128,7 @@ def test_the_region_of_R_0_and_the_derivatives_are_in_their_places():
     cases = made_up().cases
     model, fit, parts = fig4.split(cases, 0.3)
     first, *others = fig4.figure(made_up()).axes
+    check_labels([first], ("$x_1$", "$x_2$"))
     eta = np.abs(model.X @ fit.q)
     inside = np.isin(np.arange(100), parts.cases)
     found = [fit.q[0] + each.get_paths()[0].vertices @ fit.q[1:]

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from judging import check_moves, put
+from judging import check_labels, check_moves, put
 from reproduce import wang_errata as errata
 from reproduce.harness.claims import failures, judge
 from reproduce.harness.replicates import Experiment
@@ -134,6 +134,8 @@ def test_a_run_of_seconds_finds_every_erratum(figures):
         *(f"{key}, as printed" for key in ERRATA),
         *(f"Table 2, {errata.name(*key).partition(':')[0]}" for key in MISPRINTS)}
     axes = errata.figure(result).axes
+    check_labels(axes, ("m / n", "relative error"), ("problem", r"largest $|\pi P"),
+                 ("printed / by", ""), ("data set", "$T_{STD}"))
     # (32) is exact but for rounding, (37) is not
     largest = {line.get_label(): max(line.get_ydata()) for line in axes[0].lines}
     assert len(axes) == 4 and largest["(32)"] < 1e-6 < 0.01 < largest["(37)"]

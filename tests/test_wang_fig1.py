@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import studies
-from judging import check_moves, put
+from judging import check_labels, check_moves, put
 from reproduce import wang_fig1 as fig1
 from reproduce.wang.printed import SOD
 
@@ -64,7 +64,7 @@ def test_states_and_moves_of_a_mapping_are_drawn_in_their_places():
     drawn = fig1.Mapping(first=-1, q=q, gap=[None, 2.0, 5.0], proposed=[1, -1], steps=[1, 1],
                          accepted=[True, False], cached=[False, True], x=q[1], x_=q[2])
     above, below = fig1.figure(fig1.Result(drawn, {})).axes
-    assert (above.get_xlabel(), above.get_ylabel()) == (r"$\log\eta$", r"$\log\rho$")
+    check_labels([above, below], (r"$\log\eta$", r"$\log\rho$"), ("step k", "moves"))
     rings = [(2, 6), (3, 7)]  # x and x'
     path, *points = [line.get_xydata().tolist() for line in above.lines]
     assert points == [[list(place)] for place in [*map(tuple, path), *rings]]

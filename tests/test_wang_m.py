@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import studies
-from judging import check_moves, put
+from judging import check_labels, check_moves, put
 from reproduce.beyond import wang_m as script
 from reproduce.harness.claims import Measured
 from reproduce.wang import eigen_exact
@@ -135,6 +135,7 @@ def test_times_are_of_one_evaluation_by_the_approximation(monkeypatch):
 def test_the_figure_marks_the_papers_m_and_pivoted_columns_and_has_two_standard_errors():
     r = made_up()
     axes = script.figure(r).axes
+    check_labels(axes, *[("m / n", "evaluations")] * 2, ("m / n", "acceptance"))
     for ax, method in zip(axes, script.CURVES, strict=False):
         marked = {marker: [line.get_xdata().tolist() for line in ax.lines
                            if line.get_marker() == marker and line.get_markersize() >= size]

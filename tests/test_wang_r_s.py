@@ -6,7 +6,7 @@ from itertools import count, product
 import numpy as np
 import pytest
 
-from judging import check_moves, put
+from judging import check_labels, check_moves, put
 from reproduce.beyond import wang_r_s as plane
 from reproduce.harness.claims import Measured
 from reproduce.wang.chains import NARROW, SLICES, WIDE
@@ -89,6 +89,7 @@ def test_a_line_of_the_figure_is_of_its_row_unit_s_and_slice():
         for found in result["rows"][number][unit][name].values():
             found["cost"] = next(number_of)
     axes = plane.figure(result).axes
+    check_labels(axes, *[("r", "evaluations"), ("r", ""), ("r", "")] * 2)
     places = [(number, unit) for unit in plane.UNITS for number in result["rows"]]
     for ax, (number, unit) in zip(axes, places, strict=True):
         assert ax.get_title() == f"row {number}, {unit}"

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from judging import check_moves, put, read_tables
+from judging import check_labels, check_moves, put, read_tables
 from models.gp_regression import GPRegression
 from models.interface import U, grad_U, log_likelihood
 from reproduce import wang_table1 as table1
@@ -143,6 +143,8 @@ def test_the_widths_of_sigma_eta_and_lengths_are_in_their_places():
     data = dict.fromkeys(ROWS, (np.zeros((2, 1)), [0.0, 1.0]))
     fig = table1.figure(table1.Result(rows, {}, data))
     ax = fig.axes[-1]
+    check_labels(fig.axes, *[("", "")] * 10, ("share of noise", r"$\log L"),
+                 ("data set", "standard deviation"))
     found = {name: [(line.get_xdata()[0], line.get_ydata()[0]) for line in ax.lines
                     if line.get_label() == name] for name in (r"$\sigma$", r"$\eta$", "lengths")}
     for k, places in enumerate(found.values()):

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from judging import check_moves, verdicts
+from judging import check_labels, check_moves, verdicts
 from reproduce import wang_table2 as table2
 from reproduce.harness.claims import WEAK, Measured, judge, power
 from reproduce.wang.printed import MAPPING, METHODS, NYSTROM, ROWS, SOD, STANDARD, TEMPERED
@@ -140,7 +140,9 @@ def test_one_experiment_is_one_claim_by_the_papers_cost():
 
 def test_the_figure_has_gains_in_cpu_time():
     result = shown()
-    for ax, method in zip(table2.figure(result).axes, (SOD, NYSTROM, TEMPERED), strict=True):
+    axes = table2.figure(result).axes
+    check_labels(axes, ("data set", "times faster"), *[("data set", "")] * 2)
+    for ax, method in zip(axes, (SOD, NYSTROM, TEMPERED), strict=True):
         assert ax.get_title() == method
         (stars,) = [line for line in ax.get_lines() if line.get_label() == "paper"]
         np.testing.assert_allclose(stars.get_ydata(), [

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from judging import verdicts
+from judging import check_labels, verdicts
 from reproduce import wang_table3 as table3
 from reproduce.harness.claims import Measured
 from reproduce.wang.printed import NYSTROM, ROWS, SOD, STANDARD, TEMPERED
@@ -72,6 +72,8 @@ def test_what_is_claimed_at_the_shorter_budgets():
 
 def test_the_figure_has_autocorrelation_times_and_not_their_logs():
     fig = table3.figure(made_up())
+    check_labels(fig.axes, ("", "autocorrelation"), ("", ""), ("data set", "autocorrelation"),
+                 ("data set", ""))
     # a sweep of the standard sampler is the same; the legend has what it lacks
     assert [len(ax.containers) for ax in fig.axes] == [2, 4, 4, 4]
     assert {text.get_text() for text in fig.legends[0].get_texts()} == {*SETTINGS, "paper"}

@@ -6,7 +6,7 @@ from scipy.stats import norm
 
 import studies
 from algorithms.zhang_sshmc import abla_path
-from judging import check_moves, multiplied, read_table
+from judging import check_labels, check_moves, multiplied, read_table
 from models import interface
 from models.funnel import Funnel
 from reproduce.beyond import zhang_energy as energy
@@ -146,6 +146,7 @@ def test_the_table_and_the_figure():
             for row in read_table(energy.table(result), "auxiliary")] == [
         ["0.1", "100", "0.8", "900", "800", "900"], ["0.02", "200", "0.9", "5", "300", "2.5"]]
     fig = energy.figure(result)
+    check_labels(fig.axes, *[("ABLA", "energy")] * 2, ("", "worst ESS"))
     assert [ax.get_title() for ax in fig.axes] == [
         "as in (4) and (5)", "$n v / 2$ taken out of both", "crossed funnels"]
     assert [line.get_label() for line in fig.axes[0].get_lines()[:2]] == ["potential", "kinetic"]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from algorithms.zhang_sshmc import sshmc
-from judging import check_moves, put, read_tables, verdicts
+from judging import check_labels, check_moves, put, read_tables, verdicts
 from models.funnel import Funnel
 from reproduce import zhang_errata as errata
 from reproduce.harness.claims import Measured, failures, judge
@@ -141,6 +141,8 @@ def test_the_ratios_whose_rounding_does_not_reach_one_are_the_misprints():
     result = made_up()._replace(traces={"as printed": [1.0, 5.0, 2.0]}, flow={
         "1": [0.4, 0.3, 0.2, 0.1], "2": [0.8, 0.6, 0.4, 0.3]})
     fig = errata.figure(result)
+    check_labels(fig.axes, ("share of the chain", "$v$"), (r"$\varepsilon$", "distance"),
+                 ("printed ratio", ""))
     traces, flow, ratios = fig.axes
     assert traces.get_lines()[0].get_ydata().tolist() == [1.0, 5.0, 2.0]
     one, two, slope = flow.get_lines()

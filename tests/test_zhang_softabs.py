@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import studies
-from judging import read_table, replaced, verdicts
+from judging import check_labels, read_table, replaced, verdicts
 from reproduce.beyond import zhang_softabs as softabs
 from reproduce.harness.claims import BUDGETS, Measured
 from reproduce.zhang.printed import SSHMC
@@ -129,6 +129,7 @@ def test_the_table_and_the_figure():
         SSHMC, "200", "0.800 (0.010)", "0.4000 (0.0080)", "2.000 (0.040)", "0.101"]
     assert rows[3]["method"] == SOFT and rows[3]["us a step"] == "100"
     (ax,) = softabs.figure(result).axes
+    check_labels([ax], ("steps", "effective draws of $v$"))
     labels = [text.get_text().split(" $")[0] for text in ax.get_legend().get_texts()]
     assert labels == [f"{SSHMC}: 0.1", f"{SOFT}: 100"]  # 1e-7 and 1e-4 seconds a step
     for bar, (L, draws) in zip(ax.containers, (
