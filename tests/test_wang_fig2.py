@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from judging import check_moves
+from judging import check_labels, check_moves
 from reproduce import wang_fig2 as fig2
 from reproduce.harness.claims import judge
 from reproduce.wang.printed import SOD, TEMPERED
@@ -37,3 +37,14 @@ def test_the_first_lags_by_hand():
     geometric = [np.mean([decay ** (lag + shift) for lag in range(1, 11) for shift in (0, 0.01)])
                  for decay in (0.8, 0.3)]
     assert found.value == pytest.approx(geometric[0] - geometric[1], rel=1e-12)
+
+
+def test_each_panel_has_the_chains_of_its_method():
+    axes = fig2.figure(made_up()).axes
+    check_labels(axes, ("lag", "sample autocorrelation"), ("lag", ""))
+    for ax, method in zip(axes, (SOD, TEMPERED), strict=True):
+        assert ax.get_title().startswith(fig2.TITLES[method])
+        drawn = {line.get_label(): line.get_ydata() for line in ax.lines}
+        first, other = made_up()[MAIN][method].rho
+        np.testing.assert_array_equal(drawn["other chains"], other)
+        np.testing.assert_array_equal(ax.containers[0].markerline.get_ydata(), first)
