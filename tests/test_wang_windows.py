@@ -47,6 +47,7 @@ def test_what_windows_usually_say():
     # asymptotic variance is 1 to 4 % too large for 31
     assert abs(np.mean(medians) - 1.2) < 4 * 0.0675 / 2000**0.5
     assert np.mean(errors) == pytest.approx(np.std(medians), rel=0.1)
+    assert np.mean(np.square(errors)) == pytest.approx(0.09 * np.pi / 62, rel=0.02)  # no bias
     result = {"rows": {1: {STANDARD: {WIDE: found(10.0)}}}}
     # the median of equal numbers of both is between them
     assert windows.log_time_over_window(result, 1, STANDARD, WIDE).value == pytest.approx(np.log(2))
