@@ -117,6 +117,9 @@ def test_what_is_run(budget):
         mine = [task for task in calls["one_chain"] if task["seed"][1] == 100 + k]
         assert [(task["method"], task["seed"]) for task in mine] == [
             (method, [5, 100 + k, chain]) for chain in range(volatility.CHAINS[budget])]
+        # not of a setting of its scan
+        assert result.rows[method].setting == mine[0]["setting"] == max(
+            result.tried[method], key=lambda each: each["ess"]["phi"])["setting"]
     assert len({str(task["seed"]) for task in calls["one_chain"]}) == len(calls["one_chain"])
     # the last of LONGER has as many as a row, and the first is the row: it is not run again
     assert budget != "paper" or 10 + 10 == sum(
