@@ -36,7 +36,7 @@ Section 4.2
 Section 4.2
     theirs  "ABLA is actually not a discretized simulation" of H, for example if eps_1 = 2 eps_2
     ours    it is of order 2 if H_1 and H_2 advance by the same time, as in Algorithm 1; it is not
-            in that example, nor with the two leapfrogs for H_1 of Section 5.1
+            in that example, nor by our three readings of Section 5.1
     why     the three leapfrogs are a symmetric splitting of the flow of H
     test    test_section_4_2_algorithm_1_tends_to_the_flow_of_H
 Section 4.3

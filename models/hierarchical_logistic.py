@@ -36,7 +36,8 @@ Zhang and Sutton (2014), Section 5.2
     why     p(gamma) = p(v) dv / dgamma
     test    test_section_5_2_the_prior_of_gamma_is_the_exponential_of_v
 Zhang and Sutton (2014), Section 5.2
-    theirs  the metric of group i in RMHMC is its Fisher information I(x, theta)
+    theirs  the metric of group i in RMHMC is the "Fisher Information matrix for model parameter
+            w_i", without a word of the prior; Section 3 has that of the posterior
     ours    I(x, theta) + exp(-gamma) I, the prior's precision added
     why     a group of fewer cases than weights has a singular Fisher information
     test    test_section_5_2_the_fisher_information_of_a_small_group_is_singular

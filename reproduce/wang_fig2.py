@@ -91,12 +91,11 @@ ROUNDING = sum(half_unit(TAU, NUMBER, each) / ROWS[NUMBER].tau[each] for each in
 CLAIMS = [
     # Section 6.3 has the figure as an example of what it says of data sets 2 to 5, tempered
     # transitions ahead of mapping; wang_table2 claims that, of these chains among others
-    Claim(f"log(tau, mapping / tempered / {PRINTED:.3g})", f"Table 3: {PRINTED:.3g}",
+    Claim(f"log(tau, mapping / tempered / {PRINTED:.3g})", "Table 3: 9.32 / 1.67",
           lambda r: scan(lambda setting: ratio(r, setting) - np.log(PRINTED)), -ROUNDING, ROUNDING,
           "rounding.  Theirs is a run of each, as in Table 3; the scatter of data sets, which"
           " Table 3 has, is in neither.  None of the four settings has the printed ratio",
-          "printed number", budgets=("paper",), theirs=THEIRS,
-          cell=f"Table 3, {NUMBER}, {TEMPERED}"),
+          "joint test", budgets=("paper",), theirs=THEIRS),
 ]
 
 

@@ -1,7 +1,7 @@
 """Zhang and Sutton (2014), Table 1: three methods on the funnel of 100 + 1 dimensions.
 
 The paper states no step size and no number of steps.  Its 2 leapfrogs for x, 1 for v and "the same
-leapfrog step size" have three readings (zhang/funnel.py).  Settings are chosen by a rule
+leapfrog step size" are read in three ways (zhang/funnel.py).  Settings are chosen by a rule
 (zhang/comparison.py) from recorded pilot chains; a printed number is compared with those of all
 numbers of steps at which the acceptance rate is in the paper's range.  An ESS has two answers: what
 the paper's estimator says of a run of 5000, and what such runs are worth, judged by how they
@@ -175,7 +175,7 @@ CLAIMS = [
           " the pilots with more than one leapfrog for H_1 or H_2, over the best with one of each",
           "order"),
     full_claim("least gap of the acceptance rates of the three readings", quote("same step")
-               + " (it has three readings)",
+               + " (which can be read in three ways, or more)",
                lambda r: rate(r, "halves") - max(rate(r, "one each"), rate(r, "two each")),
                0.2, 1.0, "at eps = 0.2, L ="
                " 200: what is in the paper's range by one reading is far from it by the others; the"

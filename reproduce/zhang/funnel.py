@@ -7,14 +7,15 @@ of the ESS.  The true answer is in the means of v over k runs of n draws: Var(v)
 independent draws would have done as well, which tends to k times the ESS of n draws as k grows.
 
 Of SSHMC's the paper says: "2 leapfrog steps for low-level parameters and 1 leapfrog step for the
-hyperparameter in ABLA and the same leapfrog step size for the two separable Hamiltonians".  That
-has three readings, with n_phi = 1, eps_phi = eps and
+hyperparameter in ABLA and the same leapfrog step size for the two separable Hamiltonians".  We
+compare three readings with the paper's row, with n_phi = 1, eps_phi = eps and
     halves     n_theta = 2, eps_theta = eps / 2: what Algorithm 1 calls eps / 2 is the step
     one each   n_theta = 1, eps_theta = eps: two leapfrogs in all, before and after that of v
     two each   n_theta = 2, eps_theta = eps
 Other settings are tried for "very beneficial to use multiple steps in each blockwise leapfrog".
 They have a ratio: the time that H_1 travels in an ABLA step over that of H_2, 2 in the first two
-readings and 4 in the third; it is 1 if ABLA is to be a discretisation of H.
+readings and 4 in the third; it is 1 if ABLA is to be a discretisation of H, as in Algorithm 1 as
+it stands (n_theta = 1, eps_theta = eps / 2), a fourth reading, which is tried too.
 """
 
 from itertools import product
