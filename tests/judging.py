@@ -80,6 +80,13 @@ def read_table(text, start=""):
     return next(rows for rows in read_tables(text) if next(iter(rows[0])).startswith(start))
 
 
+def check_rows(text, heads, *rows):
+    """Check that the first table of a report with such a first head has these rows below heads."""
+    table = read_table(text, heads[0])
+    for row in rows:
+        assert dict(zip(heads, row, strict=True)) in table
+
+
 def replaced(result, place, value):
     """Return a copy of a result with a value at a place, a list of fields, keys and indices."""
     if not place:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from algorithms.zhang_sshmc import abla_path
-from judging import check_moves, multiplied
+from judging import check_labels, check_moves, multiplied, read_table
 from models.funnel import Funnel
 from models.interface import U, grad_U, hessian
 from reproduce import zhang_fig1 as fig1
@@ -20,7 +20,7 @@ def made_up():
     def ranges(v, U, turns):
         spread = np.array([0.98, 1.0, 1.02, 1.0])
         return fig1.Ranges(
-            v=(v * spread).tolist(), U=(U * spread).tolist(), K=(U * spread).tolist(),
+            v=(v * spread).tolist(), U=(U * spread).tolist(), K=(0.8 * U * spread).tolist(),
             H=[0.01 * U] * 4, turns=[turns] * 4, time=[50.0] * 4)
 
     path = {"time": [0, 1, 2], "v": [0, 1, 2], "x": [0.5, -0.5, 0], "U": [9, 5, 7], "K": [1, 5, 3]}
@@ -68,8 +68,12 @@ def test_the_figure_has_a_method_a_column():
     path, start = axes[1, 2].get_lines()
     assert path.get_xydata().T.tolist() == [[0, 1, 2], [0.5, -0.5, 0]]  # v, x
     assert (start.get_label(), start.get_xydata().tolist()) == ("the start", [[0, 0.5]])
-    assert axes[1, 0].get_xlabel() == "$v$" and axes[1, 0].get_ylabel() == "$x_1$"
+    check_labels(fig.axes, ("simulated time", "energy less"), *[("simulated time", "")] * 2,
+                 ("$v$", "$x_1$"), *[("$v$", "")] * 2)
     assert len({ax.get_ylim() for ax in axes[0]}) == 1
+    assert {"method": HMC, "time": "50", "range of v": "0.5000 (0.0041)", "turns of v": "12",
+            "of U": "20.00 (0.16)", "of K": "16.00 (0.13)", "of H": "0.2"} in read_table(
+        fig1.table(made_up()))
 
 
 def test_hmc_takes_leapfrogs_and_records_one_of_every():
