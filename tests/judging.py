@@ -81,10 +81,10 @@ def read_table(text, start=""):
 
 
 def check_rows(text, heads, *rows):
-    """Check that the first table of a report with such a first head has these rows below heads."""
-    table = read_table(text, heads[0])
+    """Check that the tables of a report have these rows below these heads."""
+    found = [row for table in read_tables(text) for row in table]
     for row in rows:
-        assert dict(zip(heads, row, strict=True)) in table
+        assert dict(zip(heads, row, strict=True)) in found
 
 
 def replaced(result, place, value):

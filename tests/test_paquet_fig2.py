@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from judging import check_labels, check_moves, put
+from judging import check_labels, check_moves, check_rows, put
 from reproduce import paquet_fig2 as script
 from reproduce.beyond import paquet_fixed_point, paquet_rivals
 from reproduce.harness.claims import Measured
@@ -151,6 +151,10 @@ def test_a_method_that_stands_still_is_named_and_leaves_the_table_legible():
     text = script.table(made_up())
     assert "hardly" not in text and text.startswith(
         "N = 767; EP -100.300, corrected -100.000, bridge sampling -100.020 (0.020);")
+    check_rows(text, [
+        "", "method", "B", "runs", "log Z", "s.e.", "eff.", "mean", "s.d.", "accept", "|dH|",
+        "div.", "CPU s"], ["(d)", "AIS-RMHMC", "1200", "3", "-100.00", "0.03", "3.0", "-102.00",
+                           "0.40", "0.800", "0.100", "0", "50.0"])
     result = put("runs", "g", "energy_error", 5e121)(made_up())
     text = script.table(put("runs", "g", "accepted", Measured(0.0))(result))
     assert "  5e+121  " in text and max(map(len, text.splitlines())) < 110
@@ -200,6 +204,11 @@ def test_each_point_and_box_of_the_figure_is_in_its_place():
     left, right = fig.axes
     check_labels(fig.axes, ("last line: B", r"estimate of $\log Z"), ("computation time", ""))
     assert "order" in left.get_title() and "time" in right.get_title()
+    assert re.findall(r"= ([\d.]+)", fig.get_suptitle()) == ["767", str(LOG_LENGTH),
+                                                            str(LOG_AMPLITUDE)]
+    for tick, (p, method) in zip(left.get_xticklabels(), script.METHODS.items(), strict=True):
+        assert tick.get_text().split("\n") == [
+            script.LABELS[p], *method.split("-"), str(result.runs[p].B)]
     named = {mark.get_label(): mark.get_color() for mark in fig.legends[0].legend_handles}
     assert len({named[method] for method in script.METHODS.values()}) == 4
     bottom, _ = left.get_ylim()

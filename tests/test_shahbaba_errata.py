@@ -6,7 +6,7 @@ from decimal import Decimal
 import numpy as np
 import pytest
 
-from judging import check_moves, put
+from judging import check_moves, check_rows, put
 from reproduce import shahbaba_errata as errata
 from reproduce.harness.claims import Measured
 from reproduce.shahbaba import printed
@@ -109,13 +109,21 @@ def test_misprints_and_comparisons_are_shown():
     (needed,) = re.findall(r"a ratio of 1\.5 takes (\S+) of them", text)
     error = (4 / (float(needed) ** (1 / 3) - 1)) ** 0.5
     assert 2 * error == pytest.approx(np.log(1.5), rel=0.02)  # two digits are shown, of N
+    one, of_two, above = map(float, re.search(
+        r"from 36 batches .* (\S+), that of a ratio (\S+):\nonly .* above (\S+) is", text).groups())
+    assert (of_two, above) == pytest.approx((2**0.5 * one, np.exp(2 * of_two)), rel=5e-3)
+    check_rows(text, ["problem", "measure", "HMC / normal", "HMC / data", "normal / data"], [
+        "Chess", "tau x g", "1.86  z =  1.81 *", "1.50  z =  1.18 *", "0.81  z = -0.63 **"])
     # 4.6 x 20 / (3.2 x 10) = 2.875 and 23.4 x 20 / (18.9 x 9) = 2.751
     assert " 2.88  z =  3.08 *" in text and " 2.75  z =  2.95 *" in text
-    above, _ = errata.figure(result).axes
+    above, below = errata.figure(result).axes
+    assert above.get_title().startswith("5 of the 48 ") and below.get_title().startswith("which")
+    assert [float(tick.get_text()) for tick in below.get_xticklabels()] == [*below.get_xticks()]
     (shown,) = above.tables
     cells = {key: cell.get_text().get_text() for key, cell in shown.get_celld().items()}
     assert len(cells) == 4 * 6  # five of the 48 products, below their heads
-    assert [cells[3, k] for k in range(4)] == [
+    assert [cells[row, k] for row in (0, 3) for k in range(4)] == [
+        "", "printed", "of the printed factors", "rounding allows",
         r"StatLog, HMC: $\tau_{\beta}$ $\times$ $s$", "0.191", r"5.6 $\times$ 0.033 = 0.185",
         "0.1804 to 0.1893"]  # 5.55 x 0.0325 and 5.65 x 0.0335
     # the product of the wrong g

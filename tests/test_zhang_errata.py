@@ -132,9 +132,13 @@ def test_a_run_of_seconds_finds_every_erratum(figures):
 
 
 def test_the_table_has_the_number_of_the_paper_and_ours_under_their_heads():
-    rows, _ = read_tables(errata.table(made_up()._replace(
-        printed=dict.fromkeys(ERRATA, Measured(1.5)), ours=dict.fromkeys(ERRATA, Measured(2.5)))))
-    assert [(row["of the paper"], row["of ours"]) for row in rows] == [("1.5", "2.5")] * len(ERRATA)
+    rows, ratios = read_tables(errata.table(made_up()._replace(
+        printed=dict.fromkeys(ERRATA, Measured(1.5)), ours=dict.fromkeys(ERRATA, Measured(2.5)),
+        ratios=dict.fromkeys(errata.RATIOS, 3.5))))
+    assert rows == [{"": key, "number": e.what, "of the paper": "1.5", "of ours": "2.5"}
+                    for key, e in ERRATA.items()]
+    assert ratios[0] == {"table": "Table 1", "method": "HMC", "ratio": "min/s", "printed": "3.14",
+                         "of its factors": "3.5"}
 
 
 def test_the_ratios_whose_rounding_does_not_reach_one_are_the_misprints():
