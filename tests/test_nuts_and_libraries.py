@@ -137,11 +137,21 @@ def test_a_row_that_is_not_believed_is_compared_with_none_and_not_drawn():
 
 
 def test_rows_and_bars_are_effective_draws_of_1000_gradients_and_milliseconds_of_one():
-    row = read_table(script.table(made_up()), "problem")[0]
-    assert (row["values"], row["squares"]) == ("900", "800")
+    row = read_table(script.table(put(("normal", OURS), "tail", 700.0)(made_up())), "problem")[0]
     # exp(-3) thousand times, and exp(-5) seconds
-    assert (row["per 1000 gradients"], row["CPU ms"]) == ("49.79 (0.50)", "6.74 (0.13)")
-    axes = script.figure(made_up()).axes
+    assert row == {
+        "problem": "normal", "method": OURS, "draws": "5000", "gradients": "20", "before": "500",
+        "div.": "0", "R-hat": "1.000", "bulk": "900", "tail": "700", "E-BFMI": "0.90",
+        "values": "900", "squares": "800", "per 1000 gradients": "49.79 (0.50)",
+        "CPU ms": "6.74 (0.13)"}
+    fig = script.figure(made_up())
+    axes = fig.axes
+    assert ["1000 gradients" in ax.get_title() for ax in axes] == [True, False]
+    assert [tick.get_text() for tick in axes[0].get_xticklabels()] == [*PROBLEMS]
+    for k, mark in enumerate(fig.legends[0].legend_handles):  # of each method four problems
+        points = [bar.lines[0] for bar in axes[1].containers[4 * k : 4 * k + 4]]
+        assert mark.get_label() == METHODS[k]
+        assert {point.get_color() for point in points} == {mark.get_color()}
     heights = [bar.lines[0].get_ydata()[0] for ax in axes for bar in ax.containers]
     np.testing.assert_allclose(heights, [1000 * np.exp(-3)] * 16 + [
         1000 * np.exp(-5)] * 8 + [1000 * np.exp(-4)] * 8)

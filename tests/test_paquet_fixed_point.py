@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from judging import check_moves, put
+from judging import check_labels, check_moves, check_rows, put
 from reproduce.beyond import paquet_fixed_point as script
 from reproduce.harness.claims import Measured
 from reproduce.paquet import trajectories as paths
@@ -97,10 +97,30 @@ def shown():
 
 
 def test_rejections_are_drawn_in_per_cent():
-    curves = script.figure(shown()).axes[2].lines
+    fig, x = script.figure(shown()), "fixed-point"
+    check_labels(fig.axes, *[(x, "return error")] * 2, (x, "% of"), (x, "|bias|"))
+    assert [ax.get_title()[4:9] for ax in fig.axes] == ["there", "there", "rejec", "bias "]
+    curves = fig.axes[2].lines
+    named = {mark.get_label(): mark for mark in fig.legends[0].legend_handles}
+    for curve, (name, eps) in zip(curves, shown().chains, strict=False):
+        assert (curve.get_marker(), curve.get_linestyle(), curve.get_color()) == (
+            named[name].get_marker(), named[name].get_linestyle(),
+            named[rf"$\varepsilon$ = {eps}"].get_color())
     assert all(list(curve.get_ydata()) == [100 * f / 20 for f in curve.get_xdata()]
                for curve in curves if len(curve.get_xdata()) == len(script.FEW))
     assert sum(len(curve.get_xdata()) == len(script.FEW) for curve in curves) == 9
+
+
+def test_each_number_stands_below_its_head():
+    text, some = script.table(shown()), [f"f={f}" for f in script.SOME]
+    cells = ["N = 1", "0.05", *(f"1e-{f:02}" for f in script.SOME)]
+    check_rows(text, ["", "eps", *some], cells)
+    check_rows(text, ["", "eps", *some, "lost, f=5", "f=20 f=20", "H, f=5", "c", "max"],
+               [*cells, "25", "100", "1e-04", "0.7", "0.8"])
+    check_rows(text, ["", "eps", "f_max", "% rejected", "diverged", "mean", "variance",
+                      "mean, exact"], [
+        "N = 1", "0.05", "3", "15.00", "4", "1.0e-03 +- 1e-04", "2.0e-03 +- 2e-04",
+        "0.0030 +- 0.0003"])
 
 
 def test_bands_and_bars_are_two_standard_errors_and_hollow_what_is_within_them():

@@ -2,13 +2,14 @@
 about what it says."""
 
 import math
+import re
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from algorithms.orthant import orthant
-from judging import read_tables, verdicts
+from judging import check_labels, read_tables, verdicts
 from reproduce.beyond import paquet_logz as script
 from reproduce.harness.claims import UNMADE, Measured
 from reproduce.harness.run import Settings
@@ -199,6 +200,9 @@ def test_each_point_of_the_figure_is_in_its_place():
     result = made_up(far)
     fig = script.figure(result)
     left, right = fig.axes
+    check_labels(fig.axes, ("N, number", r"|error of"), ("N, number", "error / standard"))
+    assert re.findall(r"= ([\d.]+)", fig.get_suptitle()) == [
+        str(script.LOG_LENGTH), str(script.LOG_AMPLITUDE)]
     bars, *approximations = left.containers
     assert [bar.get_height() for bar in bars] == [0.01 * (N > 8) for N in SIZES]
     for k, name in enumerate(script.APPROXIMATIONS):  # one line up to 365, one for USPS

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import studies
-from judging import check_moves, multiplied, put
+from judging import check_labels, check_moves, check_rows, multiplied, put
 from reproduce.beyond import wang_steps as steps
 from reproduce.harness.claims import Measured, log
 from reproduce.wang.chains import NARROW, WIDE
@@ -93,12 +93,17 @@ def test_no_chain_is_run_twice(monkeypatch):
 
 def test_the_legends_lines_are_those_of_the_limits():
     result, tau = made_up(), ROWS[2].tau[STANDARD]
+    check_rows(steps.table(result), [
+        "row", "slice", "paper", "time", "window", "evaluations", "SOD time", "window window",
+        "evaluations evaluations", "an update", "gain", "paper paper"], [
+        "1", "w = 0.2, limit 3", "2.90", "3.000 (0.090)", "3", "8.7", "4.50 (0.14)", "4.5", "3.48",
+        "1.67", "1.67", "2.22"])
     result["rows"][2][NARROW][STANDARD]["tau"] = Measured(tau, 0.6 * tau)
     fig = steps.figure(result)
     assert {mark.get_label(): mark.get_linestyle() for mark in fig.legends[0].legend_handles}.items(
         ) >= {"limit 3": "--", "limit 10": "-", "the paper": ":"}.items()
-    left, right = fig.axes
-    assert "time" in left.get_ylabel() and "gain" in right.get_ylabel()
+    left = fig.axes[0]
+    check_labels(fig.axes, ("w", "autocorrelation time"), ("w", "gain"))
     bars = [bar.lines for bar in left.containers if bar.get_label() == "data set 2"]
     short, _, (ends,) = next(lines for lines in bars if lines[0].get_linestyle() == "--")  # limit 3
     assert short.get_ydata()[:2] == pytest.approx([tau] * 2)

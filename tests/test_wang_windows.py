@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from judging import check_moves, put
+from judging import check_labels, check_moves, check_rows, put
 from reproduce.beyond import wang_windows as windows
 from reproduce.harness.claims import Measured, log
 from reproduce.wang.chains import SLICES, WIDE
@@ -56,10 +56,22 @@ def test_what_windows_usually_say():
 def test_the_figure_has_the_chains_time_with_two_standard_errors_and_the_papers():
     result = made_up()
     result["rows"][9][SOD][WIDE] = found(25.0) | {"tau": Measured(25.0, 20.0)}
-    for ax, name in zip(windows.figure(result).axes, SLICES, strict=True):
+    check_rows(windows.table(result), [
+        "row", "method", "slice", "paper", "time", "window", "nine in ten", "windows",
+        "time / window", "sigma > eta"], ["1", SOD, WIDE, "4.32", "5.00 (0.25)", "5.06",
+                                          "4.3 to 5.81", "40", "1.00", "0.300"])
+    fig = windows.figure(result)
+    check_labels(fig.axes, *[("autocorrelation", "")] * 2)
+    named = {mark.get_label().partition(",")[0]: mark for mark in fig.legends[0].legend_handles}
+    assert (named["the paper"].get_marker(), named["all windows together"].get_marker()) == tuple(
+        "D|")
+    for ax, name in zip(fig.axes, SLICES, strict=True):
         keys = [(number, method) for number, methods in result["rows"].items()
                 for method, names in methods.items() if name in names]
         papers = [line for line in ax.lines if line.get_marker() == "D"]
+        assert [(label.get_text(), dots.get_color()) for label, dots in zip(
+            ax.get_yticklabels(), [line for line in ax.lines if line.get_marker() == "."],
+            strict=True)] == [(f"{k} {method}", named[method].get_color()) for k, method in keys]
         assert ax.get_title() == name and len(papers) == len(ax.containers) == len(keys) > 3
         for k, ((number, method), paper, bar) in enumerate(zip(
                 keys, papers, ax.containers, strict=True)):

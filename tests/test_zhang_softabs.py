@@ -125,8 +125,9 @@ def test_each_method_has_the_steps_of_print(monkeypatch):
 def test_the_table_and_the_figure():
     result = made_up()
     rows = read_table(softabs.table(result), "method")
-    assert list(rows[1].values()) == [
-        SSHMC, "200", "0.800 (0.010)", "0.4000 (0.0080)", "2.000 (0.040)", "0.101"]
+    assert rows[1] == {
+        "method": SSHMC, "steps": "200", "acceptance": "0.800 (0.010)", "us a step": "0.101",
+        "draws a transition": "0.4000 (0.0080)", "draws per 1000 steps": "2.000 (0.040)"}
     assert rows[3]["method"] == SOFT and rows[3]["us a step"] == "100"
     (ax,) = softabs.figure(result).axes
     check_labels([ax], ("steps", "effective draws of $v$"))
