@@ -203,6 +203,8 @@ def test_each_point_of_the_figure_is_in_its_place():
     check_labels(fig.axes, ("N, number", r"|error of"), ("N, number", "error / standard"))
     assert re.findall(r"= ([\d.]+)", fig.get_suptitle()) == [
         str(script.LOG_LENGTH), str(script.LOG_AMPLITUDE)]
+    assert left.get_title().startswith("EP and") and "hollow" in right.get_title()
+    assert [ax.get_xticklabels()[-1].get_text() for ax in (left, right)] == ["767\nUSPS"] * 2
     bars, *approximations = left.containers
     assert [bar.get_height() for bar in bars] == [0.01 * (N > 8) for N in SIZES]
     for k, name in enumerate(script.APPROXIMATIONS):  # one line up to 365, one for USPS

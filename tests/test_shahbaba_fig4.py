@@ -146,8 +146,12 @@ def test_the_region_of_R_0_and_the_derivatives_are_in_their_places():
         assert eta[inside].max() < end < eta[~inside].min()
     assert np.abs(found[1]).max() < 1e-9  # P(y = 1) = 1/2
     check_classes(first.lines[:2], cases)
+    assert [(line.get_label()[:3], line.get_color()) for line in first.lines[2:]] == [
+        ("$R_", "0.85"), ("$P(", "k")]
     for ax, j in zip(others, (1, 2, 0), strict=True):
-        assert ax.get_xlabel() == ("$\\alpha$", "$\\beta_1$", "$\\beta_2$")[j]
+        symbol = (r"\alpha", r"\beta_1", r"\beta_2")[j]
+        check_labels([ax], (f"${symbol}$", rf"$\partial U / \partial {symbol}$"))
+        assert ax.get_title().startswith(f"along ${symbol}$ (")
         *curves, mode = ax.lines
         assert [(curve.get_label(), curve.get_linestyle()) for curve in curves] == [
             ("$U$", "-"), ("$U_0$", "--"), ("$U_1$", ":")]

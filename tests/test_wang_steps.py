@@ -96,17 +96,19 @@ def test_the_legends_lines_are_those_of_the_limits():
     check_rows(steps.table(result), [
         "row", "slice", "paper", "time", "window", "evaluations", "SOD time", "window window",
         "evaluations evaluations", "an update", "gain", "paper paper"], [
-        "1", "w = 0.2, limit 3", "2.90", "3.000 (0.090)", "3", "8.7", "4.50 (0.14)", "4.5", "3.48",
-        "1.67", "1.67", "2.22"])
+        "1", NARROW, "2.90", "2.900 (0.087)", "2.9", "9", "4.35 (0.13)", "4.35", "3.6", "1.00",
+        "1.67", "2.22"])
     result["rows"][2][NARROW][STANDARD]["tau"] = Measured(tau, 0.6 * tau)
     fig = steps.figure(result)
-    assert {mark.get_label(): mark.get_linestyle() for mark in fig.legends[0].legend_handles}.items(
-        ) >= {"limit 3": "--", "limit 10": "-", "the paper": ":"}.items()
+    named = {mark.get_label(): mark for mark in fig.legends[0].legend_handles}
+    assert [named[name].get_linestyle() for name in ("limit 3", "limit 10", "the paper")] == [
+        "--", "-", ":"]
     left = fig.axes[0]
     check_labels(fig.axes, ("w", "autocorrelation time"), ("w", "gain"))
     bars = [bar.lines for bar in left.containers if bar.get_label() == "data set 2"]
     short, _, (ends,) = next(lines for lines in bars if lines[0].get_linestyle() == "--")  # limit 3
     assert short.get_ydata()[:2] == pytest.approx([tau] * 2)
+    assert short.get_marker() == named["limit 3"].get_marker() != named["limit 10"].get_marker()
     # bars are 2 standard errors; on a logarithmic scale they never reach 0
     reach = sorted(tuple(segment[:, 1] / tau) for segment in ends.get_segments()[:2])
     assert reach == [pytest.approx((0.1, 2.2)), pytest.approx((0.94, 1.06))]

@@ -69,9 +69,11 @@ def test_the_figure_has_the_chains_time_with_two_standard_errors_and_the_papers(
         keys = [(number, method) for number, methods in result["rows"].items()
                 for method, names in methods.items() if name in names]
         papers = [line for line in ax.lines if line.get_marker() == "D"]
-        assert [(label.get_text(), dots.get_color()) for label, dots in zip(
-            ax.get_yticklabels(), [line for line in ax.lines if line.get_marker() == "."],
-            strict=True)] == [(f"{k} {method}", named[method].get_color()) for k, method in keys]
+        assert [(label.get_text(), dots.get_color(), round(dots.get_ydata().mean()))
+                for label, dots in zip(ax.get_yticklabels(), [
+                    line for line in ax.lines if line.get_marker() == "."], strict=True)] == [
+            (f"{number} {method}", named[method].get_color(), k)
+            for k, (number, method) in enumerate(keys)]
         assert ax.get_title() == name and len(papers) == len(ax.containers) == len(keys) > 3
         for k, ((number, method), paper, bar) in enumerate(zip(
                 keys, papers, ax.containers, strict=True)):
