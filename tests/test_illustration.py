@@ -156,6 +156,8 @@ def test_every_panel_has_u_and_its_approximation_along_its_own_coordinate():
     for row, j in zip(axes, (1, 2, 0), strict=True):
         symbol = {1: r"\beta_1", 2: r"\beta_2", 0: r"\alpha"}[j]
         whose = "the paper's panel" if j == 1 else "ours"
+        check_labels(row, (f"${symbol}$", "$U - U"), (
+            f"${symbol}$", rf"$\partial U/\partial {symbol}"))
         assert {ax.get_title() for ax in row} == {f"along ${symbol}$ ({whose})"}
         J = fit.hessian[j, j]
         for ax, curve, quadratic in (
@@ -163,6 +165,7 @@ def test_every_panel_has_u_and_its_approximation_along_its_own_coordinate():
                 (row[1], lambda q, j=j: grad_U(q, model)[j], lambda d, J=J: J * d)):
             whole, normal, mode = ax.lines
             assert (whole.get_linestyle(), normal.get_linestyle()) == ("-", "--")
+            assert [line.get_label()[:4] for line in ax.lines] == ["$U$", "$U_0", "the "]
             assert set(mode.get_xdata()) == {fit.q[j]}
             for end in (0, -1):  # three conditional deviations either side
                 shift = (-3, 3)[end] / J**0.5

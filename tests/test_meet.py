@@ -9,7 +9,7 @@ import pytest
 from algorithms.ep import ep
 from algorithms.ep_correction import second_order
 from conftest import Given
-from judging import disagreeing
+from judging import check_rows, disagreeing
 from made_up_chains import five, off
 from models.covariance import squared_exponential
 from models.hierarchical_gp_classification import HierarchicalGPClassification
@@ -446,6 +446,9 @@ def test_ep_is_compared_in_deviations_of_the_exact_posterior_and_judged_by_itsel
 
 def test_each_point_of_the_figure_is_in_its_place():
     result, hollow = made_up(), (DIGITS, SURROGATE)
+    check_rows(script.table(result), ["problem", "method", "setting"], [
+        DIGITS, "SSHMC", "eps_theta 0.015, n_theta 8, eps_phi 0.2, L 6"], [
+        DIGITS, SURROGATE, "noise 1, ellipses 2"])
     result[hollow]["believed"] = False
     fig = script.figure(result)
     for name, left, right in zip(METHODS, fig.axes[::2], fig.axes[1::2], strict=True):
@@ -461,5 +464,6 @@ def test_each_point_of_the_figure_is_in_its_place():
             assert [text.get_position()[1] for text in ax.texts] == (
                 [METHODS[name].index(hollow[1])] if name == DIGITS else [])
         assert [label.get_text() for label in left.get_yticklabels()] == list(METHODS[name])
-    assert [(line.get_color(), line.get_marker()) for line in fig.legends[0].get_lines()] == [
-        (COLOURS[0], "o"), (COLOURS[1], "s")]
+    assert {line.get_label()[:3]: (line.get_color(), line.get_marker())
+            for line in fig.legends[0].get_lines()} == {
+        "the": (COLOURS[0], "o"), "EP'": (COLOURS[1], "s")}

@@ -143,6 +143,8 @@ def test_each_comparison_of_the_figure_is_in_its_place():
     named = fig.legends[0].legend_handles  # of measures, and of how a comparison comes out
     assert len({mark.get_marker() for mark in named[:4]}) == 4
     assert len({mark.get_color() for mark in named[4:]}) == 3
+    assert [mark.get_label().split(", ")[-1] for mark in named[4:]] == [
+        "2 standard errors or more", "less than 2", "with $g = L$"]
     for k, (key, bars) in enumerate(zip(keys, below.containers, strict=True)):
         name, better, worse, measure = key
         point, value = bars.lines[0], result["log"][key].value

@@ -172,6 +172,8 @@ def test_each_line_of_the_figure_is_in_its_place():
     errors[0] = np.nan  # 2, ..., 9 and one that is larger: the median is the fifth
     result["errors"]["data"][stability.times("data", 1.2)] = errors
     fig = stability.figure(result)
+    named = {mark.get_label(): (mark.get_color(), mark.get_linestyle())
+             for mark in fig.legends[0].get_lines()}
     assert [ax.get_ylabel()[:15] for ax in fig.axes[::3]] == [
         "acceptance rate", "|energy error|", "growth exponent"]
     # 2 / w; k pi / w; (2 M / w_0) sin(k pi / 2 M), where M = 9 inner steps make k half turns
@@ -180,6 +182,13 @@ def test_each_line_of_the_figure_is_in_its_place():
     paper = {"HMC": 0.015, "normal": 0.03, "data": 0.1}
     for column, (method, by_step) in zip(np.reshape(fig.axes, (3, 3)).T, result["errors"].items(),
                                          strict=True):
+        assert column[0].get_title()[:3] == {"HMC": "HMC", "normal": "nor", "data": "dat"}[method]
+        drawn = (*column[1].lines[:3], *column[2].lines[1:3])
+        assert [(line.get_color(), line.get_linestyle()) for line in drawn] == [
+            named[each] for each in (
+                "rate, 2 standard errors; median", "the paper's step",
+                "edge or window of instability", "growth at draws of the posterior",
+                "growth at the mode")]
         (bars,) = column[0].containers
         rates = [stability.acceptance(errors) for errors in by_step.values()]
         np.testing.assert_array_equal(bars.lines[0].get_xydata(), np.column_stack(

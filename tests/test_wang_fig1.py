@@ -60,7 +60,9 @@ def test_a_mapping_is_telling_with_both_kinds_of_move_and_of_end(hits, accepted,
 
 
 def test_each_count_stands_below_its_head():
-    check_rows(fig1.table(made_up()), ["pi*", "accepted", "pi known", "pi evaluated",
+    text = fig1.table(made_up())
+    assert text.startswith("Mappings with r = 8, s = 2, R a sweep, on data set 1;")
+    check_rows(text, ["pi*", "accepted", "pi known", "pi evaluated",
                                        "pi* evaluated"], [
         SOD, "0.3000 (0.0041)", "0.6075 (0.0048)", "0.4", "7"])
 
@@ -82,6 +84,10 @@ def test_states_and_moves_of_a_mapping_are_drawn_in_their_places():
     assert (texts["+0.0"][0], texts["+3.0"][0]) == (0, 1)  # log pi / pi*, less that at x
     assert (texts["R"][0], texts[r"\tilde R"][0]) == (0.5, -0.5)
     moves = [(*line.get_xydata()[0], line.get_marker()) for line in below.lines[3:]]
+    named = {mark.get_label(): (mark.get_color(), mark.get_marker())
+             for mark in below.get_legend().legend_handles}
+    assert [(line.get_color(), line.get_marker()) for line in below.lines[3:6]] == [
+        named[label] for label in ("marked", "rejected", r"$\pi$ was known")]
     # to 1; to -1, where pi was known, but it stays; rings about x and x'
     assert moves == [(1, 1, "o"), (-1, 2, "x"), (-1, 2, "o"), (1, 2, "o"), (0, 0, "o"),
                      (1, fig1.MOVES + 1, "o")]

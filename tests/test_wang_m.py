@@ -154,6 +154,9 @@ def test_the_figure_marks_the_papers_m_and_pivoted_columns_and_has_two_standard_
         assert sorted(map(len, marked["x"])) == sorted(
             len(r["curves"][number][method][PIVOTED]) for number in script.BOTH_COLUMNS
             if method == NYSTROM)
-    for bar in axes[2].containers:
+    named = {mark.get_label(): mark.get_marker() for mark in axes[0].figure.legends[0].get_lines()}
+    assert (named["the paper's m (grey: its range)"], named["pivoted columns"]) == ("D", "x")
+    for bar, parts in zip(axes[2].containers, r["refused"].values(), strict=True):
+        assert list(bar.lines[0].get_xdata()) == list(parts)
         ends = [tuple(segment[:, 1]) for segment in bar.lines[2][0].get_segments()]
         assert ends == [pytest.approx((y - 0.02, y + 0.02)) for y in bar.lines[0].get_ydata()]

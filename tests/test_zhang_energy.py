@@ -141,10 +141,12 @@ def test_the_table_and_the_figure():
         "range of log p(v | x) while H_2 moves v": "7", "range of A + log |M| / 2 then": "8",
         "range of K(r_v)": "9", "range of v, HMC within Gibbs": "10",
         "range of log p(v | x), HMC within Gibbs": "11"}
-    heads = ("eps", "L", "acceptance", "ESS b", "ESS a", "ESS b per 10^6 gradients")
+    heads = ("auxiliary potential of phi", "eps", "L", "acceptance", "ESS b", "ESS a",
+             "ESS b per 10^6 gradients")
     assert [[row[head] for head in heads]
             for row in read_table(energy.table(result), "auxiliary")] == [
-        ["0.1", "100", "0.8", "900", "800", "900"], ["0.02", "200", "0.9", "5", "300", "2.5"]]
+        ["with", "0.1", "100", "0.8", "900", "800", "900"],
+        ["without", "0.02", "200", "0.9", "5", "300", "2.5"]]
     fig = energy.figure(result)
     check_labels(fig.axes, *[("ABLA", "energy")] * 2, ("", "worst ESS"))
     assert [ax.get_title() for ax in fig.axes] == [

@@ -186,7 +186,7 @@ def test_what_is_run(budget):
 def test_the_report_and_the_figure_show_print_and_ours():
     result = made_up()
     text = table1.table(result)
-    assert "halves: 0.820; one each: 0.370; two each: 0.360" in text
+    assert "L = 200\nhalves: 0.820; one each: 0.370; two each: 0.360" in text
     check_rows(text, [
         "runs of 5000", "acceptance", "seconds", "min ESS x", "min ESS/s", "ESS v", "ESS v, long",
         "MSE E[v]", "MSE E[v^2]", "MSE Var(v)"], [
@@ -200,7 +200,10 @@ def test_the_report_and_the_figure_show_print_and_ours():
     axes = table1.figure(result._replace(n=1000)).axes
     check_labels(axes, ("effective draws of $v$ in 1000", ""), (
         "acceptance rate", "worst ESS per million gradients"))
-    left = axes[0]
+    left, right = axes
+    for line, row in zip(right.lines, METHODS, strict=True):
+        assert (line.get_label(), line.get_xdata().tolist()) == (
+            row, [np.mean(each["AP"]) for each in result.tried[row]])
     assert [t.get_text() for t in left.get_yticklabels()] == list(table1.ROWS)
     assert [bar.get_label() for bar in left.containers[:3]] == [
         "the paper's estimator", "long runs", "paper"]

@@ -8,7 +8,7 @@ import pytest
 
 import studies
 from conftest import Given
-from judging import check_moves, check_rows, put
+from judging import check_labels, check_moves, check_rows, put
 from models.non_centred import NonCentred, theta_of
 from reproduce import zhang_fig3 as fig3
 from reproduce import zhang_table4 as table4
@@ -160,6 +160,7 @@ def test_the_table_and_the_figure_show_every_row():
         HMC, "0.80", "0.139", "78.00 (0.78)", "300.0 (3.0)", "390.0 (3.9)", "210.1 (2.1)",
         "27.00 (0.27)", "1.94e+03", "54.6 (5.5)", "500", "2", "0"])
     fig = table4.figure(result)
+    check_labels(fig.axes, *[(r"$\epsilon_\theta$", "ESS of 5000")] * 4)
     for ax, (name, (method, _)) in zip(fig.axes, cox.ROWS.items(), strict=True):
         assert ax.get_title() == name
         for column, dash, fill in (("sigma", "-", "k"), ("beta", ":", "w")):
