@@ -123,8 +123,11 @@ def test_each_point_of_the_figure_is_in_its_panel_and_of_its_method():
     assert len(set(style_of.values())) == 8 and [*style_of][-1].endswith("not believed")
     for ax, per in zip(fig.axes, ("per gradient", "per second"), strict=True):
         assert ("CPU second" in ax.get_title()) == (per == "per second")
-        names = [label.get_text().split("\n")[0] for label in ax.get_xticklabels()]
+        ticks = [label.get_text().split("\n") for label in ax.get_xticklabels()]
+        names = [name for name, *_ in ticks]
         assert names == list(HYPER)
+        assert {(name, " ".join(words)) for name, *words in ticks if words} == {
+            key for key in result if key[1] not in style_of}
         drawn = {(names[round(float(line.get_xdata()[0]))], line.get_color(), line.get_marker()):
                  line.get_ydata()[0] for line in ax.get_lines() if line.get_marker() != "None"
                  and line.get_markerfacecolor() != "white"}

@@ -146,6 +146,8 @@ def test_each_point_of_the_figure_is_per_1000_draws_of_its_own_run():
     assert [t.get_text() for t in left.get_xticklabels()] == [
         "$x$, min", "$x$, med", "$x$, max", r"$\beta$", r"$\sigma$", r"$\phi$"]
     assert {t.get_text() for t in left.get_legend().get_texts()} == {*METHODS, "paper", "scan"}
+    assert [line.get_marker() for line in left.lines if line.get_label() in ("paper", "scan")
+            ] == ["D", "_"]
     diamonds = [line for line in left.get_lines() if line.get_marker() == "D"]
     for bars, line, method in zip(left.containers, diamonds, METHODS, strict=False):
         printed = np.array([number("Table 3", method, c) for c in COLUMNS])
