@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from judging import check_labels, check_moves, put
+from judging import check_labels, check_moves, put, read_tables
 from reproduce import wang_errata as errata
 from reproduce.harness.claims import failures, judge
 from reproduce.harness.replicates import Experiment
@@ -133,6 +133,14 @@ def test_a_run_of_seconds_finds_every_erratum(figures):
     assert {f.claim.what.partition(":")[0] for f in findings if f.verdict != "agrees"} == {
         *(f"{key}, as printed" for key in ERRATA),
         *(f"Table 2, {errata.name(*key).partition(':')[0]}" for key in MISPRINTS)}
+    text = errata.table(result)
+    for heads, (key, what), left, right in (
+            (["as the paper says", "error then"], next(iter(errata.PITFALLS.items())),
+             result.ours, result.printed),
+            (["ours", "as printed"], next(iter(ERRATA.items())), result.ours, result.printed)):
+        (row,) = [row for table in read_tables(text) for row in table if what.what in row.values()]
+        assert [float(row[head].split()[0]) for head in heads] == pytest.approx(
+            [float(np.ravel(side[key])[0]) for side in (left, right)], rel=1e-2)
     axes = errata.figure(result).axes
     check_labels(axes, ("m / n", "relative error"), ("problem", r"largest $|\pi P"),
                  ("printed / by", ""), ("data set", "$T_{STD}"))
