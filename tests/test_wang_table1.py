@@ -128,12 +128,13 @@ def test_what_is_no_mode_has_no_width_and_each_cell_stands_below_its_head(monkey
     sets = table1.DataSets(widths=[[1.0, 2.0, 3.0]] * 2, gain=None, other=[[1.0, -1.0, 0.0]] * 2,
                            worse=[4.0] * 2, noise=[[-30.0]] * 2, less=[-9.0] * 2, same=None)
     (row,), (other,) = read_tables(table1.table(
-        table1.Result({1: sets}, {(1, 0.5, 10.0): [1.0, 2.0, 3.0]}, None)))
+        table1.Result({1: sets}, {(1, 0.5, 10.0): [1.0, 2.0, 3.0, 4.0]}, None)))
     widths = {"sd sigma": "1.00", "eta": "2.00"}
-    assert row.items() > (widths | {"lengths lengths": "3.00-3.00", "all noise": "30",
-                                    "sigma / 10": "9", "noise mode": "2 of 2",
-                                    "below": "4.0"}).items()
-    assert other == {"#": "1", "sigma": "0.5", "c": "10", "lengths": "3.00-3.00"} | widths
+    assert row == widths | {
+        "#": "1", "size": "short", "type": "isotropic", "p": "1", "n": "300", "lengths": "l = 0.1",
+        "lengths lengths": "3.00-3.00", "all noise": "30", "sigma / 10": "9",
+        "noise mode": "2 of 2", "below": "4.0"}
+    assert other == {"#": "1", "sigma": "0.5", "c": "10", "lengths": "3.00-4.00"} | widths
 
 
 def test_the_widths_of_sigma_eta_and_lengths_are_in_their_places():
@@ -142,7 +143,8 @@ def test_the_widths_of_sigma_eta_and_lengths_are_in_their_places():
             for row, found in made_up().rows.items()}
     data = dict.fromkeys(ROWS, (np.zeros((2, 1)), [0.0, 1.0]))
     fig = table1.figure(table1.Result(rows, {}, data))
-    ax = fig.axes[-1]
+    noise, ax = fig.axes[-2:]
+    assert [line.get_label() for line in noise.lines] == [f"data set {number}" for number in ROWS]
     check_labels(fig.axes, *[("", "")] * 10, ("share of noise", r"$\log L"),
                  ("data set", "standard deviation"))
     found = {name: [(line.get_xdata()[0], line.get_ydata()[0]) for line in ax.lines
