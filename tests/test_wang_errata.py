@@ -134,6 +134,7 @@ def test_a_run_of_seconds_finds_every_erratum(figures):
         *(f"{key}, as printed" for key in ERRATA),
         *(f"Table 2, {errata.name(*key).partition(':')[0]}" for key in MISPRINTS)}
     text = errata.table(result)
+    assert all(f"{e.where}: {e.theirs}; right is {e.ours}" in text for e in ERRATA.values())
     for heads, (key, what), left, right in (
             (["as the paper says", "error then"], next(iter(errata.PITFALLS.items())),
              result.ours, result.printed),

@@ -132,9 +132,11 @@ def test_a_run_of_seconds_finds_every_erratum(figures):
 
 
 def test_the_table_has_the_number_of_the_paper_and_ours_under_their_heads():
-    rows, ratios = read_tables(errata.table(made_up()._replace(
+    text = errata.table(made_up()._replace(
         printed=dict.fromkeys(ERRATA, Measured(1.5)), ours=dict.fromkeys(ERRATA, Measured(2.5)),
-        ratios=dict.fromkeys(errata.RATIOS, 3.5))))
+        ratios=dict.fromkeys(errata.RATIOS, 3.5)))
+    assert all(f"{e.where}: {e.theirs}; right is {e.ours}" in text for e in ERRATA.values())
+    rows, ratios = read_tables(text)
     assert rows == [{"": key, "number": e.what, "of the paper": "1.5", "of ours": "2.5"}
                     for key, e in ERRATA.items()]
     assert ratios[0] == {"table": "Table 1", "method": "HMC", "ratio": "min/s", "printed": "3.14",
@@ -148,6 +150,7 @@ def test_the_ratios_whose_rounding_does_not_reach_one_are_the_misprints():
     check_labels(fig.axes, ("share of the chain", "$v$"), (r"$\varepsilon$", "distance"),
                  ("printed ratio", ""))
     traces, flow, ratios = fig.axes
+    assert "as printed" in traces.get_title() and "Algorithm 1" in flow.get_title()
     assert traces.get_lines()[0].get_ydata().tolist() == [1.0, 5.0, 2.0]
     one, two, slope = flow.get_lines()
     assert [line.get_ydata().tolist() for line in (one, two)] == list(result.flow.values())
