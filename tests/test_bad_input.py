@@ -851,6 +851,17 @@ def part(cases):
     ("gaussian_mixture", dict(covariances=[np.eye(3), -np.eye(3)]), "covariances[1] must be p"),
     *((name, dict(Z=numbers(4, 3)), "Z must have shape (n, 2), not (4, 3)")
       for name in ("predict", "squared_exponential")),
+    *((name, dict(model=LOGISTIC), "model must be of type GPClassification (made by from_prior or")
+      for name in ("ais", "paquet_rmhmc")),
+    ("predict", dict(model=LOGISTIC), "model must be of type GPRegression (from"),
+    ("normal_split_hmc", dict(fit=FIT.q), "fit must be of type MAP (from"),
+    ("data_split_hmc", dict(split=(CASES,)), "split must be of type DataSplit (made by"),
+    ("initial_sequence", dict(monotone=1), "monotone must be True or False, not 1"),
+    ("discretizing_chain", dict(marks=1), "marks must be True or False, not 1"),
+    ("tilted_run", dict(mu=np.full(N, 1e200)), "mu's largest size must be a finite number in"),
+    ("orthant", dict(K=np.diag([1e200, 1.0])), "K's largest size must be a finite number in"),
+    ("polya_gamma_gibbs", dict(draw=lambda m, rng: np.full(m.size, 0.2 if m[1] == 3.0 else 1e308)),
+     "draw must return positive, finite numbers, but in transition 1 theta became nan"),
     ("nuts_dual_averaging", dict(warm_up=3), "warm_up must be at most n = 2, not 3")])
 def test_messages_say_what_was_wanted_and_what_was_found(name, change, message):
     with pytest.raises(ValueError, match="^" + re.escape(message).replace(r"\ \.\.\.", ".*")):

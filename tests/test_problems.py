@@ -291,11 +291,14 @@ def test_a_fit_finds_short_lengths_too(frequency):
 
 
 def test_a_fit_is_the_best_evidence_of_an_ep_that_has_converged(monkeypatch):
-    found = iter([(False, 9.0), (True, -3.0), (True, -2.0), (True, -4.0), (False, 0.0)])
+    found = iter([(False, 9.0), (True, -3.0), (True, -2.0), (True, -4.0), (False, 0.0),
+                  *[(False, 1.0)] * 5])
     monkeypatch.setattr(problems, "ep", lambda K, y: SimpleNamespace(
         **dict(zip(("converged", "log_Z"), next(found), strict=True))))
     monkeypatch.setattr(problems, "minimize", lambda minus, begin, **_: SimpleNamespace(x=begin))
     assert CLASSIFIER.fit()[:3] == (0.5 * np.log(CLASSIFIER.X.shape[1]) - 2.0, 1.0, -2.0)
+    with pytest.raises(RuntimeError, match="EP did not converge at the kernel that was found"):
+        CLASSIFIER.fit()
 
 
 def test_prediction_by_ep_is_that_of_its_joint_normal_distribution():
@@ -538,6 +541,8 @@ def test_groups_are_of_any_kind_that_has_an_order():
         made = hierarchical_logistic(X, NAMES, labels)
         np.testing.assert_array_equal(made.model.X, plain.model.X)
         assert made.groups.tolist() == np.unique(labels).tolist()
+    with pytest.raises(ValueError, match=r"labels of one kind, .* not of \['int', 'str'\]"):
+        hierarchical_logistic(X, NAMES, np.array([0, 1, "a"] * 3, object))
 
 
 def test_returns_begin_at_their_own_size_and_are_warned_of_where_their_mean_is_not_0():
