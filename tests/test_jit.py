@@ -2,6 +2,8 @@
 
 import subprocess
 import sys
+import weakref
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -58,6 +60,30 @@ def test_division_by_zero_is_infinite_as_in_numpy():
         return a / b
 
     assert ratio(1.0, 0.0) == np.inf
+
+
+class Moved(NamedTuple):
+    x: np.ndarray
+    size: float
+
+
+@njit
+def move(moved, rng):
+    return Moved(moved.x + rng.random(), moved.size)
+
+
+def test_nothing_is_kept_of_what_goes_into_compiled_code_and_comes_out_of_it():
+    # or a long run would fill the memory, which no result shows
+    moved, rng = Moved(np.zeros(2), 1.0), np.random.default_rng(1)
+    move(moved, rng)  # compiles
+    held = Moved, tuple.__new__, moved, moved.x, moved.size, rng, np.dtype(float)
+    before = [*map(sys.getrefcount, held)]
+    for _ in range(100):
+        found = move(moved, rng)
+    assert np.abs(np.subtract([*map(sys.getrefcount, held)], before)).max() < 50
+    x = weakref.ref(found.x)
+    del found
+    assert x() is None
 
 
 ddot = external("scipy.linalg.cython_blas", "ddot", types.double(*[types.voidptr] * 5))
