@@ -80,13 +80,6 @@ def read_table(text, start=""):
     return next(rows for rows in read_tables(text) if next(iter(rows[0])).startswith(start))
 
 
-def check_rows(text, heads, *rows):
-    """Check that the tables of a report have these rows below these heads."""
-    found = [row for table in read_tables(text) for row in table]
-    for row in rows:
-        assert dict(zip(heads, row, strict=True)) in found
-
-
 def replaced(result, place, value):
     """Return a copy of a result with a value at a place, a list of fields, keys and indices."""
     if not place:

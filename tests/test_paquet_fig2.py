@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from judging import check_labels, check_moves, check_rows, put
+from judging import check_labels, check_moves, put
 from reproduce import paquet_fig2 as script
 from reproduce.beyond import paquet_fixed_point, paquet_rivals
 from reproduce.harness.claims import Measured
@@ -151,10 +151,6 @@ def test_a_method_that_stands_still_is_named_and_leaves_the_table_legible():
     text = script.table(made_up())
     assert "hardly" not in text and text.startswith(
         "N = 767; EP -100.300, corrected -100.000, bridge sampling -100.020 (0.020);")
-    check_rows(text, [
-        "", "method", "B", "runs", "log Z", "s.e.", "eff.", "mean", "s.d.", "accept", "|dH|",
-        "div.", "CPU s"], ["(d)", "AIS-RMHMC", "1200", "3", "-100.00", "0.03", "3.0", "-102.00",
-                           "0.40", "0.800", "0.100", "0", "50.0"])
     result = put("runs", "g", "energy_error", 5e121)(made_up())
     text = script.table(put("runs", "g", "accepted", Measured(0.0))(result))
     assert "  5e+121  " in text and max(map(len, text.splitlines())) < 110

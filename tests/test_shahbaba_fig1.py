@@ -5,7 +5,7 @@ import pytest
 
 import studies
 from algorithms.ess import initial_sequence
-from judging import check_rows, disagreeing, replaced
+from judging import disagreeing, read_table, replaced
 from reproduce import shahbaba_fig1 as fig1
 from reproduce.harness.claims import BUDGETS, Measured
 
@@ -132,10 +132,5 @@ def test_the_theory_has_a_row_and_both_panels_their_states_over_the_same_density
         assert ax.get_title().startswith(title)
         assert [line.get_label().split()[-1] for line in ax.lines[2:]] == [
             "deviations", "states", "start"]
-    text = fig1.table(made_up())
-    assert text.startswith("10 states per chain, 20 ")
-    check_rows(text, ["method", "step", "lag-1 autocorrelation", "tau", "mean jump", "acceptance",
-                      "CPU us / state"], [
-        "HMC, theory", "0.15", "-0.5000", "", "", "0.9700", ""], [
-        HMC, "0.15", "-0.5000 (0.0010)", "0.5000 (0.0050)", "2.000 (0.010)", "0.9700 (0.0010)",
-        "10.00 (0.10)"])
+    (row,) = [row for row in read_table(fig1.table(made_up())) if "HMC, theory" in row.values()]
+    assert [each for each in row.values() if each] == ["HMC, theory", "0.15", "-0.5000", "0.9700"]

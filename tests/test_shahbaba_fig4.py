@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from judging import check_labels, check_moves, check_rows, put, replaced, verdicts
+from judging import check_labels, check_moves, put, replaced, verdicts
 from models.interface import grad_U
 from reproduce import shahbaba_fig4 as fig4
 from reproduce.shahbaba.datasets import illustrative
@@ -26,7 +26,7 @@ SHARES = np.linspace(0.4, 0.6, 400)  # in R_0, of the information
 def made_up():
     """Return a result of which every claim is true, whatever the slope: 400 data sets of each."""
     one = fig4.Measures(distance=0.1, off=0.1, weight=0.1, sum=1e-15, prior=0.0, share=0.5,
-                        curvature=0.2, along=0.5, across=0.2, left=0.1)
+                        curvature=0.2, along=0.5, across=0.3, left=0.1)
     return fig4.Result(illustrative(1, 5.0), {slope: fig4.Measures(
         *(np.full(400, value) for value in one))._replace(share=SHARES.copy())
         for slope in SLOPES}, (0.9, 0.1))
@@ -122,14 +122,6 @@ def test_what_the_parts_leave_of_a_sum_is_relative_to_the_first(monkeypatch):
     found = fig4.one_data_set(illustrative(3, 5.0))
     assert (found.sum, found.left) == pytest.approx((1.75, 0.2), rel=1e-12)
     assert (found.along, found.across) == (0.25, 0.5)
-
-
-def test_each_median_stands_below_its_head():
-    result = measured(5.0, along=[0.6] * 400, across=[0.3] * 400)(made_up())
-    check_rows(fig4.table(result), [
-        "slope", "data sets", "information in R_0", "curvature of U_1", "dU_1 along", "dU_1 across",
-        "dU/dbeta_1 left"], ["5", "400", "0.50 (0.42 to 0.58)", *(
-            f"{x} ({x} to {x})" for x in ("0.20", "0.60", "0.30", "0.10"))])
 
 
 def test_the_region_of_R_0_and_the_derivatives_are_in_their_places():

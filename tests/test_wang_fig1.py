@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import studies
-from judging import check_labels, check_moves, check_rows, put
+from judging import check_labels, check_moves, put
 from reproduce import wang_fig1 as fig1
 from reproduce.wang.printed import SOD
 
@@ -57,14 +57,6 @@ def test_a_mapping_is_telling_with_both_kinds_of_move_and_of_end(hits, accepted,
     of = np.arange(fig1.MOVES)
     assert fig1.is_telling(SimpleNamespace(
         cached=of < hits, accepted=of < accepted, ends=np.array(ends), steps=[0, last])) is telling
-
-
-def test_each_count_stands_below_its_head():
-    text = fig1.table(made_up())
-    assert text.startswith("Mappings with r = 8, s = 2, R a sweep, on data set 1;")
-    check_rows(text, ["pi*", "accepted", "pi known", "pi evaluated",
-                                       "pi* evaluated"], [
-        SOD, "0.3000 (0.0041)", "0.6075 (0.0048)", "0.4", "7"])
 
 
 def test_states_and_moves_of_a_mapping_are_drawn_in_their_places():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import studies
-from judging import check_labels, check_moves, check_rows, put
+from judging import check_labels, check_moves, put
 from reproduce.beyond import wang_m as script
 from reproduce.harness.claims import Measured
 from reproduce.wang import eigen_exact
@@ -136,13 +136,6 @@ def test_the_figure_marks_the_papers_m_and_pivoted_columns_and_has_two_standard_
     r = made_up()
     axes = script.figure(r).axes
     check_labels(axes, *[("m / n", "evaluations")] * 2, ("m / n", "acceptance"))
-    text = script.table(r)
-    check_rows(text, ["row", "method", "columns", "m", "m / n", "accepted", "evaluations a draw",
-                      "its log", "scatter"],
-               ["1", SOD, "random", "9", "0.03", "0.800", "40.3", "3.697 (0.020)", "0.10"])
-    check_rows(text, ["row", "m / n", "accepted"], ["2", "0.50", "0.100 (0.010)"])
-    check_rows(text, ["row", "approximation", "times as long"],
-               ["2", "Nystrom, 95%", "2.00 (0.10)"])
     for ax, method in zip(axes, script.CURVES, strict=False):
         assert ax.get_title() == method
         marked = {marker: [line.get_xdata().tolist() for line in ax.lines

@@ -8,7 +8,7 @@ import pytest
 
 import studies
 from algorithms.ess import initial_sequence
-from judging import check_moves, check_rows, put, read_table
+from judging import check_moves, put, read_table
 from models.gp_regression import GPRegression
 from models.interface import U, log_likelihood
 from reproduce.beyond import wang_rivals as script
@@ -268,16 +268,6 @@ def test_when_what_was_before_is_paid():
     r.rows[1, 0, WALK] = row_of(3.0, believed=False)
     assert script.paid_after(r, 1, WALK) == ""
     assert script.table(r).count("not believed\n1, ") == 1
-
-
-def test_each_number_stands_below_its_head():
-    text, kinds = script.table(shown()), [f"kind {number}" for number in (1, 2, 3, 4, 5, 6, 7, 9)]
-    check_rows(text, ["", *kinds, "mean"], [
-        "mapping of the walk", "1.699 (0.036)", "1.859 (0.039)", "2.034 (0.043)", "2.226 (0.047)",
-        "2.435 (0.052)", "2.664 (0.057)", "2.915 (0.062)", "3.490 (0.074)", "2.35 (0.20)"])
-    check_rows(text, ["", *kinds], ["Nystrom", "1.0", "", "", "1.0", "1.0", "", "", ""])
-    check_rows(text, ["kind", "1 is", *script.PRICED], [
-        "2", "2 ms", "2", *(f"2.{k}" for k in range(1, 8))])
 
 
 def test_the_picture_marks_what_is_believed_on_no_data_set():

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from judging import check_labels, check_moves, check_rows, verdicts
+from judging import check_labels, check_moves, verdicts
 from reproduce import wang_table2 as table2
 from reproduce.harness.claims import WEAK, Measured, judge, power
 from reproduce.wang.printed import MAPPING, METHODS, NYSTROM, ROWS, SOD, STANDARD, TEMPERED
@@ -139,13 +139,7 @@ def test_one_experiment_is_one_claim_by_the_papers_cost():
 
 
 def test_the_figure_has_gains_in_cpu_time():
-    result, rate = shown(), "0.10 0.20 0.30 0.40"
-    check_rows(table2.table(result), ["T_STD, T / T_STD", "paper", *(
-        f"{by} {k}" for by in ("evaluations", "seconds") for k in range(1, 5)), "acceptance"], [
-        "1 short isotropic", "0.76 s", "31", "64", "99", "136", "0.02 s", "0.08 s", "0.18 s",
-        "0.32 s", rate], [
-        "SOD 40", "0.45", "1.000 (0.010)", "2.000 (0.020)", "3.000 (0.030)", "4.000 (0.040)",
-        "10.00 (0.10)", "20.00 (0.20)", "30.00 (0.30)", "40.00 (0.40)", rate])
+    result = shown()
     axes = table2.figure(result).axes
     check_labels(axes, ("data set", "times faster"), *[("data set", "")] * 2)
     for ax, method in zip(axes, (SOD, NYSTROM, TEMPERED), strict=True):

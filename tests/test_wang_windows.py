@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from judging import check_labels, check_moves, check_rows, put
+from judging import check_labels, check_moves, put
 from reproduce.beyond import wang_windows as windows
 from reproduce.harness.claims import Measured, log
 from reproduce.wang.chains import SLICES, WIDE
@@ -56,10 +56,6 @@ def test_what_windows_usually_say():
 def test_the_figure_has_the_chains_time_with_two_standard_errors_and_the_papers():
     result = made_up()
     result["rows"][9][SOD][WIDE] = found(25.0) | {"tau": Measured(25.0, 20.0)}
-    check_rows(windows.table(result), [
-        "row", "method", "slice", "paper", "time", "window", "nine in ten", "windows",
-        "time / window", "sigma > eta"], ["1", SOD, WIDE, "4.32", "5.00 (0.25)", "5.06",
-                                          "4.3 to 5.81", "40", "1.00", "0.300"])
     fig = windows.figure(result)
     check_labels(fig.axes, *[("autocorrelation", "")] * 2)
     named = {mark.get_label().partition(",")[0]: mark for mark in fig.legends[0].legend_handles}

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from judging import check_labels, check_moves, check_rows, known, put, replaced
+from judging import check_labels, check_moves, known, put, replaced
 from reproduce import zhang_fig2 as fig2
 from reproduce.harness.claims import Measured
 from reproduce.harness.run import Settings
@@ -133,9 +133,3 @@ def test_the_figure_is_in_the_papers_order_and_of_each_method():
         (true,) = [line for line in ax.get_lines() if line.get_label() == "true value"]
         assert true.get_xdata()[0] == {"phi": 0.98, "sigma": 0.15, "beta": 0.65}[name]
     assert {t.get_text() for t in fig.legends[0].get_texts()} == {*METHODS, "true value"}
-    check_rows(fig2.table(result), [
-        "10 runs of 20000", "atanh phi: mean, sd", "log sigma: mean, sd", "log beta: mean, sd",
-        "arrival", "early distance", "outside the bins"], [
-        GIBBS, "2.37256 (0.00010), 0.1500 (0.0015)", "-1.84712 (0.00010), 0.1000 (0.0010)",
-        "-0.38578 (0.00010), 0.09000 (0.00090)", "54.60 (0.55)", "0.2231 (0.0022)", "0 1 2"], [
-        "truth", "2.298", "-1.897", "-0.4308", "", "", ""])

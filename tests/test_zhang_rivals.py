@@ -11,7 +11,7 @@ import pytest
 import studies
 from algorithms.hoffman_nuts_fast import nuts
 from differences import differences
-from judging import check_rows, put, read_tables, verdicts
+from judging import put, read_tables, verdicts
 from made_up_chains import five, off, one
 from models.interface import U, grad_U
 from models.log_gaussian_cox import LogGaussianCox
@@ -97,16 +97,7 @@ def test_what_is_not_believed_has_no_number():
     assert rows["credit", HMC]["per 1000 units"] == "not believed"
     assert rows["credit", HMC]["per CPU s"] == rows["credit", SSHMC]["E-BFMI"] == ""
     assert len(hyper) == sum(len(HYPER[name]) for name, _ in script.RUNS) - 1
-    text = script.table(result)
-    check_rows(text, ["problem", "", "method", "mean", "standard deviation"], [
-        "funnel", "v", SSHMC, "0.000 (0.020)", "1.000 (0.030)"])
-    check_rows(text, [
-        "problem", "method", "draws", "work", "before", "rate", "div.", "R-hat", "bulk", "tail",
-        "E-BFMI", "per 1000 units", "per CPU s"], [
-        "funnel", SSHMC, "5000", "20", "1.2e+02", "0.80", "", "1.004", "812", "701", "",
-        "1000 (50)", "1.649 (0.082)"])
-    check_rows(text, ["problem", "method", "setting"], [
-        "funnel", SSHMC, "eps_theta 0.05, eps_phi 0.2, L 200, n_theta 4, jitter 0.2"])
+    assert list(hyper[0].values())[3:] == ["0.000 (0.020)", "1.000 (0.030)"]
     for each in result.values():  # as after a run of a few draws
         each["believed"] = False
     assert script.table(result).count("not believed") == len(script.RUNS)

@@ -6,7 +6,7 @@ from scipy.stats import norm
 
 import studies
 from algorithms.zhang_sshmc import Counts
-from judging import check_labels, check_moves, check_rows, known, put, replaced, slower
+from judging import check_labels, check_moves, known, put, replaced, slower
 from reproduce import zhang_table1 as table1
 from reproduce.harness.claims import BUDGETS, Measured, mean
 from reproduce.zhang import funnel
@@ -187,12 +187,6 @@ def test_the_report_and_the_figure_show_print_and_ours():
     result = made_up()
     text = table1.table(result)
     assert "L = 200\nhalves: 0.820; one each: 0.370; two each: 0.360" in text
-    check_rows(text, [
-        "runs of 5000", "acceptance", "seconds", "min ESS x", "min ESS/s", "ESS v", "ESS v, long",
-        "MSE E[v]", "MSE E[v^2]", "MSE Var(v)"], [
-        HMC, "paper", "36.63", "115.35", "3.14", "38.96", "", "0.6", "0.18", ""], [
-        HMC, "0.7500 (0.0010)", "0.2", "150.0 (1.5)", "750", "20.00 (0.20)", "3.000 (0.030)",
-        "1.500 (0.015)", "9.000 (0.090)", "5.000 (0.050)"])
     # 5000 times the mean of 2090 and 2092.09 millionths of a second
     (gibbs,) = [line for line in text.splitlines() if line.startswith(f"{GIBBS}: 20")]
     assert gibbs.split()[4:6] == ["10", "1054"]

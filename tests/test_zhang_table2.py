@@ -7,7 +7,7 @@ import pytest
 
 import studies
 from algorithms.hmc import Counts as HMCCounts
-from judging import check_labels, check_moves, check_rows, known, put, scanned
+from judging import check_labels, check_moves, known, put, scanned
 from models.hierarchical_logistic import information
 from models.interface import grad_U_theta, precompute_phi, velocity_theta
 from reproduce import zhang_table2 as table2
@@ -150,12 +150,6 @@ def test_every_row_has_its_pick_and_its_times(budget):
 
 def test_the_figure_has_every_row():
     result = made_up()
-    check_rows(table2.table(result), [
-        "runs of 5000", "acceptance", "min ESS w", "median", "max", "ESS v", "worst", "seconds",
-        "min ESS/s", "gradients"], [
-        HMC, "paper", "2.05e3", "3.68e3", "4.79e3", "815", "", "378", "2.15", ""], [
-        HMC, "0.8000 (0.0010)", "2000 (20)", "3500 (35)", "4500 (45)", "1500 (15)", "500.0 (5.0)",
-        "0.5", "3e+03", "10"])
     axes = table2.figure(result._replace(n=2500)).axes  # half of print's
     check_labels(axes, ("ESS of 2500: ", ""), ("acceptance", "worst ESS per 1000 gradients"))
     left = axes[0]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import studies
-from judging import check_labels, check_moves, check_rows, known, multiplied, put
+from judging import check_labels, check_moves, known, multiplied, put
 from reproduce import zhang_table3 as table3
 from reproduce.harness.claims import Measured
 from reproduce.zhang import volatility
@@ -134,12 +134,6 @@ def test_what_is_run(budget):
 
 def test_each_point_of_the_figure_is_per_1000_draws_of_its_own_run():
     result = made_up()._replace(n=10_000)  # print has 20 000
-    check_rows(table3.table(made_up()), [
-        "runs of 20000", "acceptance", "time", "x min", "x med", "x max", "beta", "sigma", "phi",
-        "squares, least", "least/s"], [
-        SSHMC, "paper", "883 s", "78.4e2", "98.9e2", "120.7e2", "4434", "1706", "1390", "", "1.57"
-        ], [SSHMC, "0.7800 (0.0010)", "883.4 s", "7840 (78)", "9890 (99)", "12070 (121)",
-            "4434 (44)", "1706 (17)", "1390 (14)", "1390 (14)", "1.573 (0.016)"])
     axes = table3.figure(result).axes
     check_labels(axes, ("", "ESS by"), ("acceptance", "worst ESS per 1000 gradients"))
     left = axes[0]

@@ -8,7 +8,7 @@ import pytest
 
 import studies
 from conftest import Given
-from judging import check_labels, check_moves, check_rows, put
+from judging import check_labels, check_moves, put, read_tables
 from models.non_centred import NonCentred, theta_of
 from reproduce import zhang_fig3 as fig3
 from reproduce import zhang_table4 as table4
@@ -151,14 +151,9 @@ def test_the_largest_stable_step_by_a_dense_matrix():
 
 def test_the_table_and_the_figure_show_every_row():
     result = made_up()
-    text, ess = table4.table(result), ["min x", "med x", "max x", "sigma^2", "beta"]
-    check_rows(text, ["row", "set", *ess], [PIXEL, *"1 772.2 2970 3861 2080 267.3".split()],
-               [PIXEL, *"2 787.8 3030 3939 2122 272.7".split()])
-    check_rows(text, ["row", "acceptance", "hours", *ess, "least/h", "squares", "draws", "chains",
-                      "diverged"], [
-        "SSHMC, paper", "", "2.6", "780", "3000", "3900", "2101", "270", "103.8", *[""] * 4], [
-        HMC, "0.80", "0.139", "78.00 (0.78)", "300.0 (3.0)", "390.0 (3.9)", "210.1 (2.1)",
-        "27.00 (0.27)", "1.94e+03", "54.6 (5.5)", "500", "2", "0"])
+    sets = [" ".join(row.values()) for row in read_tables(table4.table(result))[1]]
+    assert {f"{PIXEL} 1 772.2 2970 3861 2080 267.3", f"{PIXEL} 2 787.8 3030 3939 2122 272.7"} < set(
+        sets)
     fig = table4.figure(result)
     check_labels(fig.axes, *[(r"$\epsilon_\theta$", "ESS of 5000")] * 4)
     for ax, (name, (method, _)) in zip(fig.axes, cox.ROWS.items(), strict=True):
