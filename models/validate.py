@@ -53,10 +53,20 @@ NO_NUMBER = bool, np.timedelta64  # though Python takes them for whole numbers
 LARGEST = 2**31 - 1  # of a count: sizes that are products of two of them fit into 64 bits
 
 
+def shown(value):
+    """Return how an error quotes an argument: in 80 characters, a scalar of NumPy as Python's."""
+    if isinstance(value, np.floating | np.integer) and not isinstance(value, NO_NUMBER):
+        value = value.item()
+    try:
+        return f"{value!r:.80}"
+    except ValueError:  # Python writes no whole number of more than 4300 digits
+        return f"a number of type {type(value).__name__} with thousands of digits"
+
+
 def real(name, value, low=-np.inf, high=np.inf, open_low=False):
     """Return `value` as a finite float with low <= value <= high (low < value if open_low)."""
     if not isinstance(value, numbers.Real) or isinstance(value, NO_NUMBER):
-        raise ValueError(f"{name} must be a real number, not {value!r:.80}")
+        raise ValueError(f"{name} must be a real number, not {shown(value)}")
     try:
         number = float(value)
     except OverflowError:  # of a whole number or a fraction of any size
@@ -64,7 +74,7 @@ def real(name, value, low=-np.inf, high=np.inf, open_low=False):
     if not (np.isfinite(number) and low <= number <= high and (number > low or not open_low)):
         interval = (f"{'(' if open_low or low == -np.inf else '['}{low:g},"
                     f" {high:g}{')' if high == np.inf or float(f'{high:g}') > high else ']'}")
-        raise ValueError(f"{name} must be a finite number in {interval}, not {value!r}")
+        raise ValueError(f"{name} must be a finite number in {interval}, not {shown(value)}")
     return number
 
 
@@ -73,9 +83,9 @@ def count(name, value, low=1):
     if not isinstance(value, numbers.Integral) or isinstance(value, NO_NUMBER) or value < low:
         kind = "the float " * isinstance(value, float)  # 1e3 looks whole
         raise ValueError(f"{name} must be a whole number of at least {low}, not"
-                         f" {kind}{value!r:.80}")
+                         f" {kind}{shown(value)}")
     if value > LARGEST:
-        raise ValueError(f"{name} must be a whole number of at most {LARGEST}, not {value!r}")
+        raise ValueError(f"{name} must be a whole number of at most {LARGEST}, not {shown(value)}")
     return int(value)
 
 
@@ -304,7 +314,7 @@ def check_field(name, value, annotation, lengths):
         typeof(value)
     except ValueError:
         raise ValueError(f"{name} must be what compiled code takes, such as a number, an array,"
-                         f" text, or a tuple of these, not {value!r:.80}") from None
+                         f" text, or a tuple of these, not {shown(value)}") from None
     return value
 
 
@@ -339,7 +349,7 @@ def number(name, value, kind):
             -(2**63) <= value < 2**63):
         return value if type(value) is int else int(value)
     article = "an" if kind is int else "a"
-    raise ValueError(f"{name} must be {article} {kind.__name__}, not {value!r:.80}")
+    raise ValueError(f"{name} must be {article} {kind.__name__}, not {shown(value)}")
 
 
 @singledispatch
@@ -419,7 +429,7 @@ def fault_of_call(generic, arguments):
         d = (sizes(model) if type(model) in sizes.implementations else (-1, -1))[name == "phi"]
     if isinstance(value, np.ndarray) and value.ndim == 1 and d in (-1, value.size):
         return ""
-    found = f"of shape {value.shape}" if isinstance(value, np.ndarray) else f"{value!r:.80}"
+    found = f"of shape {value.shape}" if isinstance(value, np.ndarray) else shown(value)
     return (f"{name} of {generic.__name__} must be an array of shape ({'d' if d == -1 else d},),"
             f" not {found}")
 
@@ -894,7 +904,7 @@ def indices(name, value, n):
         found = np.empty((0, 0))
     if found.ndim != 1 or (found.size and found.dtype.kind not in "iu") or isinstance(
             value, np.ma.MaskedArray):
-        raise ValueError(f"{name} must be a list of whole numbers or None, not {value!r:.80}")
+        raise ValueError(f"{name} must be a list of whole numbers or None, not {shown(value)}")
     if found.size and not (0 <= found.min() and found.max() < n):
-        raise ValueError(f"{name} must hold indices from 0 to {n - 1}, not {value!r}")
+        raise ValueError(f"{name} must hold indices from 0 to {n - 1}, not {shown(value)}")
     return found.astype(np.int64)

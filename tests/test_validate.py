@@ -65,6 +65,8 @@ def test_a_covariance_becomes_symmetric_to_the_last_bit_and_only_rounding_is_for
 
 @pytest.mark.parametrize(("call", "said"), [
     (lambda: validate.real("v", np.inf, high=1e100), r"a finite .* \(-inf, 1e\+100\], not inf$"),
+    (lambda: validate.real("v", np.float64(2.0), high=1.0), "not 2.0$"),
+    (lambda: validate.count("v", 10**5000), "type int with thousands of digits$"),
     (lambda: validate.labels("v", [0, 1, 2], 3), r"hold only -1 and \+1, but holds \[0.0, 2.0\]$"),
     (lambda: validate.array("v", [Decimal(1)], (-1,)), r"of object: give np.asarray\(v, float"),
     (lambda: validate.array("v", np.array([1], "m8[D]"), (-1,)), "unit, v / np.timedelta64.1, 'D'"),
