@@ -54,11 +54,12 @@ LARGEST = 2**31 - 1  # of a count: sizes that are products of two of them fit in
 
 
 def shown(value):
-    """Return how an error quotes an argument: in 80 characters, a scalar of NumPy as Python's."""
+    """Return how an error quotes an argument: in at most 80 characters, NumPy's numbers as 1.0."""
     if isinstance(value, np.floating | np.integer) and not isinstance(value, NO_NUMBER):
         value = value.item()
     try:
-        return f"{value!r:.80}"
+        text = repr(value)
+        return text if len(text) <= 80 else f"{text[:77]}..."
     except ValueError:  # Python writes no whole number of more than 4300 digits
         return f"a number of type {type(value).__name__} with thousands of digits"
 

@@ -432,7 +432,7 @@ def wrong(kind, good):
             given = "the float " * isinstance(value, float)
             yield value, f"must be a whole number of at least {low:.0f}, not {given}{value!r}"
         for value in (2**31, 10**400) if high == np.inf else (int(high) + 1,):
-            yield value, f"at most {min(high, LARGEST):.0f}, not {value!r}"
+            yield value, f"at most {min(high, LARGEST):.0f}, not {repr(value)[:77]}"
     elif kind.startswith("float"):
         low, high, open_low = interval(kind)
         yield True, "must be a real number, not True"
