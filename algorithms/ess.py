@@ -281,7 +281,7 @@ def initial_sequence(x, monotone=True):
     to 20 % too large for tau >= 1, 10 % too small at 1/2, and 20 % at 1/4 if n = 10^5.
     """
     if not isinstance(monotone, bool | np.bool_):
-        raise ValueError(f"monotone must be True or False, not {monotone!r}")
+        raise ValueError(f"monotone must be True or False, not {validate.shown(monotone)}")
     x = check_draws(x, ONE_CHAIN, 5)
     n = len(x)
 
@@ -375,7 +375,7 @@ def significant_lags(x, literal=False):
     Source: Wang and Neal (2013), Section 6.1, equations (43) and (44).
     """
     if not isinstance(literal, bool | np.bool_):
-        raise ValueError(f"literal must be True or False, not {literal!r}")
+        raise ValueError(f"literal must be True or False, not {validate.shown(literal)}")
     x = check_draws(x, ONE_CHAIN, 5)
     n = len(x)
 

@@ -366,7 +366,8 @@ def check_nuts(q0, model, n, rng, warm_up=1000, mass="diagonal", target=TARGET, 
     n, rng = validate.count("n", n), validate.generator("rng", rng)
     warm_up = validate.count("warm_up", warm_up, 0)
     if not (isinstance(mass, str) and mass in ("diagonal", "fisher", "dense")):
-        raise ValueError(f"mass must be 'diagonal', 'fisher' or 'dense', not {mass!r}")
+        raise ValueError("mass must be 'diagonal', 'fisher' or 'dense', not"
+                         f" {validate.shown(mass)}")
     d = q0.size
     mass = Dense(np.eye(d), np.eye(d)) if mass == "dense" else Diagonal(np.ones(d),
                                                                         mass == "fisher")

@@ -132,7 +132,7 @@ def plan(unit, d):
         return everything.reshape(1, d), False
     if unit == "random":
         return np.tile(everything, (d, 1)), True
-    raise ValueError(f"unit must be 'variable', 'sweep' or 'random', not {unit!r}")
+    raise ValueError(f"unit must be 'variable', 'sweep' or 'random', not {validate.shown(unit)}")
 
 
 def check_layer(name, value, x0):

@@ -168,7 +168,7 @@ def check_discretizing(x0, model, approximation, w, n, rng, r=1, s=1, unit="vari
     if r * s > MOST_STEPS:
         raise ValueError(f"r times s must be at most {MOST_STEPS}, not {r * s}")
     if not isinstance(marks, bool | np.bool_):
-        raise ValueError(f"marks must be True or False, not {marks!r}")
+        raise ValueError(f"marks must be True or False, not {validate.shown(marks)}")
     variables, at_random = plan(unit, x0.size)
     return (x0, model, approximation, w, validate.count("n", n), validate.generator("rng", rng), r,
             s, variables, at_random, max_widths, bool(marks))

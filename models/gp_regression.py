@@ -83,7 +83,7 @@ class GPRegression(NamedTuple):
         X = validate.array("X", X, (-1, -1))
         y = validate.array("y", y, (X.shape[0],))
         if not (isinstance(kind, str) and kind in KINDS):
-            raise ValueError(f"kind must be 'isotropic' or 'ard', not {kind!r}")
+            raise ValueError(f"kind must be 'isotropic' or 'ard', not {validate.shown(kind)}")
         p = X.shape[1]
         group = np.arange(p) if kind == "ard" else np.zeros(p, np.int64)
         d = 3 + int(group[-1])

@@ -152,7 +152,8 @@ def bends(name, value, X, starts):
     groups, p = starts.size - 1, X.shape[0]
     if isinstance(value, str):
         if value not in CURVATURES:
-            raise ValueError(f"{name} must be one of {CURVATURES} or an array, not {value!r}")
+            raise ValueError(f"{name} must be one of {CURVATURES} or an array, not"
+                             f" {validate.shown(value)}")
         share = 0.25 if value == "bound" else 0.0
         parts = (X[:, start:end] for start, end in pairwise(starts))
         return np.array([share * part @ part.T for part in parts])

@@ -111,7 +111,7 @@ class LogGaussianCox(NamedTuple):
         if bad.size:
             raise ValueError(f"counts must be whole numbers >= 0, but hold {bad[:5].tolist()}")
         if not (isinstance(distance, str) and distance in ("unit", "pixel")):
-            raise ValueError(f"distance must be 'unit' or 'pixel', not {distance!r}")
+            raise ValueError(f"distance must be 'unit' or 'pixel', not {validate.shown(distance)}")
         cell = 1.0 if distance == "pixel" else 1.0 / max(d - 1, 1)
         lags = np.arange(d)
         return LogGaussianCox(counts.ravel(), validate.real("mu", mu), 1.0 / d**2,

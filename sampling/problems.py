@@ -672,7 +672,7 @@ def gp_classifier(X, y, kind="isotropic"):
     Raises ValueError, naming the argument, for anything else.
     """
     if not (isinstance(kind, str) and kind in KINDS):
-        raise ValueError(f"kind must be 'isotropic' or 'ard', not {kind!r:.80}")
+        raise ValueError(f"kind must be 'isotropic' or 'ard', not {validate.shown(kind)}")
     scale, Z = scale_of(X)
     check_order(X, y=y)
     second, classes = two_classes(y, len(Z))

@@ -226,7 +226,7 @@ def run(sampler, *arguments, chains=4, jobs=None, bars=True, **named):
     if chains > MOST_CHAINS:
         raise ValueError(f"chains must be at most {MOST_CHAINS}, not {chains}")
     if not isinstance(bars, bool | np.bool_):
-        raise ValueError(f"bars must be True or False, not {bars!r:.80}")
+        raise ValueError(f"bars must be True or False, not {validate.shown(bars)}")
     given = bound(sampler, arguments, named)
     length = next((name for name in LENGTHS if name in given), None)
     if length is None or "rng" not in given:
