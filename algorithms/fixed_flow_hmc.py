@@ -15,10 +15,13 @@ The program computes R once, for 0.9 eps; the kicks follow the step of their tra
 drawn from Uniform(0.8 eps, eps).  Notation as in algorithms/shahbaba_split_hmc.py.
 """
 
+import numpy as np
+
 from algorithms.hmc import draw_step
 from algorithms.shahbaba_split_hmc import exact_flow, follow
 from algorithms.shahbaba_split_hmc_fast import Counts as SplitCounts
 from algorithms.shahbaba_split_hmc_fast import empty_chain, metropolis, normal_state
+from models.interface import U
 from models.jit import check_interrupt, njit
 
 
@@ -45,8 +48,20 @@ def fixed_flow_hmc(q0, model, fit, eps, L, n, rng, jitter, share):
     """Do as normal_split_hmc, but with a flow of time share * eps for all transitions.
 
     So the authors' program has it.  The kicks follow the random step of their transition,
-    Uniform((1 - jitter) eps, eps).
+    Uniform((1 - jitter) eps, eps).  `fit` is a NormalApproximation, share > 0 the program's 0.9.
+
+    Raises ValueError, naming the argument.  No check is in Python: this is compiled as it stands.
     """
+    if not (0.0 < eps < np.inf and 0.0 < share < np.inf):
+        raise ValueError("eps and share must be positive and finite")
+    if not 0.0 <= jitter <= 1.0:
+        raise ValueError("jitter must be in [0, 1]")
+    if L < 1 or n < 1:
+        raise ValueError("L and n must be at least 1")
+    if q0.shape != fit.q_hat.shape:
+        raise ValueError("q0 must have an entry for each of fit.q_hat")
+    if not np.isfinite(U(q0, model)):
+        raise ValueError("q0 must be where U is finite")
     chain = empty_chain(n, q0.size, SplitCounts(L * n + 1, 1.0 + L * n, 1.0 * L))
     R = exact_flow(fit, share * eps)
     state = normal_state(q0, model, fit)

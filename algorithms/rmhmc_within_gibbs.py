@@ -535,7 +535,7 @@ trajectory.register(PhiGivenTheta)(leapfrog.py_func)
 # Chains
 
 # of a model, which may have more
-NEEDED = (precompute_phi, U_theta, U_phi, grad_U_phi, U_prior)
+NEEDED = (precompute_phi, U_theta, grad_U_theta, U_phi, grad_U_phi, U_prior)
 
 
 class Chain(NamedTuple):

@@ -477,6 +477,7 @@ def call_by_name(generic, /, *arguments, **named):
 
 
 call, Generic.__call__ = Generic.__call__, call_by_name
+Generic.__repr__ = lambda self: f"{self.__name__}{inspect.signature(self)}"  # help(U) shows it
 
 
 def fits(name, value, x0):

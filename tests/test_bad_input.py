@@ -747,6 +747,8 @@ def test_rmhmc_within_gibbs_writes_into_no_memory_of_the_model(gradient, said, b
     monkeypatch.setitem(rmhmc_within_gibbs.block_phi.implementations, Blocks,
                         rmhmc_within_gibbs.phi_by_generalised_leapfrog.py_func)
     blocks("rmhmc_within_gibbs")
+    with pytest.raises(ValueError, match=r"^model must have grad_U_theta "):
+        blocks("rmhmc_within_gibbs", grad_U_theta=None)
     with pytest.raises(ValueError, match=f"grad_U_phi of Blocks must .*{said}"):
         blocks("rmhmc_within_gibbs", grad_U_phi=gradient)
 

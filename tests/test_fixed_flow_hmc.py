@@ -51,3 +51,16 @@ def test_the_variant_makes_l_steps_and_its_error_is_that_of_the_last(stage):
         assert accepted and error == pytest.approx(  # to rounding of energies of order 50
             U(end[:3], model) + end[3:] @ end[3:] / 2 - start.U - p @ p / 2, abs=1e-12)
         np.testing.assert_allclose(state.q, end[:3], rtol=0, atol=1e-13)  # the same, reordered
+
+
+@pytest.mark.parametrize(("change", "said"), [
+    (dict(eps=0.0), "^eps and share must"), (dict(eps=np.inf), "^eps and share must"),
+    (dict(share=np.nan), "^eps and share must"), (dict(share=-0.9), "^eps and share must"),
+    (dict(jitter=1.1), "^jitter must"), (dict(jitter=-0.1), "^jitter must"),
+    (dict(L=0), "^L and n must"), (dict(n=0), "^L and n must"),
+    (dict(q0=np.zeros(4)), "^q0 must have"), (dict(q0=np.array([0, np.nan, 0])), "^q0 must be")])
+def test_what_makes_no_chain_is_refused(stage, change, said):
+    model, fit, _ = stage
+    given = dict(q0=fit.q_hat, eps=0.3, L=2, n=3, jitter=0.2, share=0.9) | change
+    with pytest.raises(ValueError, match=said):
+        fixed_flow_hmc(model=model, fit=fit, rng=np.random.default_rng(1), **given)

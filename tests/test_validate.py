@@ -259,6 +259,7 @@ def test_a_call_from_python_is_checked_and_takes_its_arguments_by_name():
         with pytest.raises(TypeError, match=said):
             call()
     assert U(model=funnel, q=np.arange(4.0)) == U(np.arange(4.0), funnel)
+    assert repr(U) == "U(q, model)"
     assert U(np.zeros(4), funnel) == U.choose(Funnel)(np.zeros(4), funnel)
 
 
