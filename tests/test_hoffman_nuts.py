@@ -358,6 +358,10 @@ def test_the_mirror_counts_divergences(steps):
     with np.errstate(all="ignore"):
         found = MIRROR.nuts_step(np.array([0.9]), NORMAL, steps, 10, np.random.default_rng(1))
     assert found.divergent and found.theta == 0.9 and found.alpha == 0.0 and found.depth == 1
+    # two points at 0.4 and 0.8, and one at 1.1, in the second half of a tree of four
+    tree = MIRROR.build_tree(np.zeros(1), np.array([2.0]), -3.0, 1, 2, 0.2, -2.0, Pit(np.inf),
+                             scripted(1.0))
+    assert (tree.n, tree.s, tree.far) == (2, 0, 1)
 
 
 @departs(mirror.nuts_dual_averaging, {"L7": """
