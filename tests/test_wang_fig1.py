@@ -59,6 +59,15 @@ def test_a_mapping_is_telling_with_both_kinds_of_move_and_of_end(hits, accepted,
         cached=of < hits, accepted=of < accepted, ends=np.array(ends), steps=[0, last])) is telling
 
 
+def test_what_is_kept_of_a_mapping_is_in_the_order_of_its_steps():
+    U, U_star = np.array([4.0, 2.0, np.nan, 1.0]), np.array([7.0, 3.0, 2.0, 1.5])  # last: step -1
+    chain = SimpleNamespace(ends=np.array([-1, 2]), q=np.arange(4), U=U, U_star=U_star,
+                            known=~np.isnan(U), proposed=1, steps=2, accepted=3, cached=4)
+    kept = fig1.record(chain, SimpleNamespace(q=5), SimpleNamespace(q=6))
+    # log pi / pi* is U* - U
+    assert fig1.Mapping(**kept) == (-1, [3, 0, 1, 2], [0.5, 3.0, 1.0, None], 1, 2, 3, 4, 5, 6)
+
+
 def test_states_and_moves_of_a_mapping_are_drawn_in_their_places():
     q = [[9.0, 1.0, 5.0], [9.0, 2.0, 6.0], [9.0, 3.0, 7.0]]  # at steps -1, 0 and 1
     drawn = fig1.Mapping(first=-1, q=q, gap=[None, 2.0, 5.0], proposed=[1, -1], steps=[1, 1],

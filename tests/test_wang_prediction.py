@@ -155,6 +155,12 @@ def test_one_quantity_moved_and_no_other_claim_differs():
     check_moves(script, made_up(), MOVED)
 
 
+def test_ten_data_sets_of_a_row_count_where_it_has_more():
+    r = {("row", 3): [{TRUTH: scored(0.0, inside)} for inside in [0.9] * 10 + [0.5] * 53],
+         ("row", 4): [{TRUTH: scored(0.0, 0.8)}] * 10, ("ground", 25): [{TRUTH: scored(0.0, 0.6)}]}
+    assert script.overall(r, TRUTH, 0.95).value == pytest.approx(0.85)
+
+
 def test_the_figure_has_gains_and_the_coverage_of_95_per_cent_with_two_standard_errors():
     r = made_up()
     left, right = script.figure(r).axes

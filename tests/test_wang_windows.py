@@ -51,6 +51,8 @@ def test_what_windows_usually_say():
     result = {"rows": {1: {STANDARD: {WIDE: found(10.0)}}}}
     # the median of equal numbers of both is between them
     assert windows.log_time_over_window(result, 1, STANDARD, WIDE).value == pytest.approx(np.log(2))
+    result["rows"][1][STANDARD][WIDE]["windows"] = list(np.arange(101.0) + 100)
+    assert "  105 to 195  " in windows.table(result)  # nine in ten
 
 
 def test_the_figure_has_the_chains_time_with_two_standard_errors_and_the_papers():
