@@ -5,6 +5,7 @@ import inspect
 import numpy as np
 import pytest
 
+import studies
 from algorithms.generalised_leapfrog import Transition, generalised_leapfrog, metric_factor
 from algorithms.hmc import hmc_step, state_at, trajectory
 from conftest import Given
@@ -65,6 +66,15 @@ def test_what_is_rejected_does_not_move_and_its_errors_do_not_count(monkeypatch)
         monkeypatch.setattr(script, "rmhmc_step", lambda *_, step=step: step)
         row = script.transitions("RMHMC", script.mixture(1.0), 2, 0.1, 5, 1)[0]
         assert row[ACCEPTED:].tolist() == [0, 0, not converged, not reversible, 0, 7]
+
+
+def test_step_sizes_are_measured_with_other_draws_than_they_were_chosen_with():
+    experiment = studies.Recorder("short", lambda function, tasks: [
+        dict.fromkeys(script.MEASURES, 0.1) if function is script.tune
+        else {"blocks": np.zeros((script.BLOCKS, 8))} for _ in tasks])
+    script.run(experiment, None)
+    pilots, measured = ({str(task["seed"]) for task in tasks} for _, tasks in experiment.calls)
+    assert not pilots & measured
 
 
 def test_both_methods_have_the_same_starts_and_way_back_is_checked_less_closely(monkeypatch):
