@@ -172,8 +172,11 @@ def test_every_departure_is_at_its_line_or_among_those_without_one(author, commi
         texts = [" ".join(e[2].split()) for e in rest[:end] if e[0] == "aside"]
         said = [each for each in texts if each.startswith(f"≠ {departure.where} ")
                 and (departure.test == LABEL or departure.test.rpartition("::")[2] in each)
-                and words(departure.why) <= words(each)]
+                and words(f"{departure.theirs} {departure.ours} {departure.why}") <= words(each)]
         assert len(said) == 1
+        link = "a", departure.where, where.line(min(departure.lines))
+        assert link in [(tag, text, attributes.get("href", "").rpartition("#")[2])
+                        for tag, attributes, text in committed[f"{author}.html"].elements]
         for number in departure.lines & where.mirror.pseudocode.keys():
             (line,) = (e for e in elements if e[1].get("id") == where.line(number))
             assert "≠" in line[2], (path, departure.where, number)

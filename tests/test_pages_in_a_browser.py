@@ -137,6 +137,7 @@ def check_print(page):
 @pytest.mark.parametrize("author", PAPERS)
 def test_the_stepper_steps_by_keys_and_clicks_and_shows_what_was_recorded(opened, author):
     page = opened(f"{author}.html")
+    assert page.get_attribute("[data-dock=where]", "aria-live") == "polite"
     for k, run in enumerate(page_layout.runs(author)):
         check_run(page, k, run)
         for j, replay in enumerate(run["replays"]):
@@ -167,6 +168,7 @@ def check_run(page, k, run):
     assert step(page)[0] == passed[-2]
     page.keyboard.press("End")
     assert step(page)[0] == last and "the end" in step(page)[2]
+    assert step(page)[3] != "nothing changes"
     page.keyboard.press("ArrowRight")
     assert step(page)[0] == last
     check_picture(page, run)
@@ -177,6 +179,13 @@ def check_run(page, k, run):
         assert step(page)[0] == there
     page.fill("[data-dock=slider]", str(last // 2))
     assert step(page)[0] == last // 2
+    check_over(page, run["steps"])
+    page.fill("[data-dock=slider]", "1")
+    page.evaluate("document.activeElement.blur()")  # the page's own keys are left to it
+    for key, there in (("Home", 0), ("ArrowDown", 0), ("ArrowRight", 1)):
+        before = step(page)[0]
+        page.keyboard.press(key)
+        assert step(page)[0] == before + there
     page.keyboard.press("Escape")
     assert not page.is_visible("#dock")
     assert page.query_selector_all(".v, .at, .calls") == []
@@ -197,9 +206,13 @@ def check_step(page, run, record, number):
         return
     marked = of_each(page, ".cl.at", "[e.closest('.alg').id, e.querySelector('a').textContent]")
     assert marked == [[anchor, str(lines[line])]]
+    assert page.evaluate("document.querySelector('.cl.at').getBoundingClientRect().bottom") <= (
+        page.evaluate("document.getElementById('dock').getBoundingClientRect().top"))
     tagged = of_each(page, ".r:has(.cl.at) .pl .n", "e.hash")
     assert set(of_each(page, ".pl.at .n", "e.hash")) == set(tagged)
     new = of_each(page, "[data-dock=locals] tr.new", "[...e.cells].map(cell => cell.textContent)")
+    table = of_each(page, "[data-dock=locals] th", "e.textContent")
+    assert [*table, len(new)] == [*locals_after(record, number), len(changes) // 2]
     for k, v in zip(changes[::2], changes[1::2], strict=True):
         name, value = record["names"][k], record["values"][v]
         (found,) = (cells[1] for cells in new if cells[0] == name)
@@ -207,6 +220,31 @@ def check_step(page, run, record, number):
             assert same(found, value)
         assert f"{name} = " in shown[3]
         assert f"{name} = " in page.inner_text(".v.now")
+
+
+def locals_after(record, number):
+    """The names that are known in the call in which a step is; x anew does away with x[1]."""
+    stack = []
+    for _, _, depth, changes, *calls in record["steps"][:number + 1]:
+        del stack[depth + 1:]
+        stack += [[]] * bool(calls)
+        for name in (record["names"][k] for k in changes[::2]):
+            kept = [each for each in stack[-1] if not each.startswith(f"{name}[")]
+            stack[-1] = kept + [name] * (name not in kept)
+    return stack[-1]
+
+
+def check_over(page, steps):
+    """From the first line of a call one gets over the rest of it, and from its last one out."""
+    inside = next((k for k, each in enumerate(steps) if each[2] > 0 and not any(each[4:])), None)
+    for k in [] if inside is None else (inside, next(
+            n for n in range(inside, len(steps)) if n + 1 == len(steps)
+            or steps[n + 1][2] < steps[inside][2])):
+        page.fill("[data-dock=slider]", str(k))
+        page.click("[data-dock=over]")
+        after = [n for n, each in enumerate(steps)
+                 if n > k and each[2] <= steps[k][2] and not any(each[4:])]
+        assert step(page)[0] == [*after, len(steps) - 1][0]
 
 
 def check_picture(page, run):
@@ -218,8 +256,20 @@ def check_picture(page, run):
         label = page.get_attribute("[data-dock=picture]", "aria-label")
         assert label.startswith(f"Point {len(points)} of {len(points)}: ")
         assert same(label.rpartition(" = ")[2], points[-1][1][2], 1e-3)  # it has four
+        middle = points[len(points) // 2][0]  # a point is there from its step on
+        page.fill("[data-dock=slider]", str(middle))
+        assert page.locator("[data-dock=picture] circle").count() == 2 * sum(
+            step <= middle for step, _ in points)
         page.click("[data-dock=start]")
         assert page.locator("[data-dock=picture] circle").count() == 0
+    if picture["kind"] == "sites":
+        _, *means_and_sds = points[-1][1]
+        sds = means_and_sds[len(means_and_sds) // 2:]
+        bars = of_each(page, "[data-dock=picture] path.ours",
+                       "e.getAttribute('d').match(/ (.*)V(.*)/).slice(1)")
+        lengths = [float(low) - float(high) for low, high in bars]
+        assert [each / lengths[0] for each in lengths] == pytest.approx(
+            [sd / sds[0] for sd in sds], rel=1e-6)
 
 
 def check_replay(page, k, run, j, replay):
@@ -234,6 +284,8 @@ def check_replay(page, k, run, j, replay):
     assert [*filter(None, of_each(page, ".printed code"))] == [text for *_, text in replay["lines"]]
     page.keyboard.press("End")
     assert step(page)[0] == len(replay["steps"]) - 1
+    if run["picture"]["kind"] == "plane":  # beside it is the way of the code as it is
+        assert page.locator("[data-dock=picture] path.other").count() == 2
     page.keyboard.press("ArrowLeft")
     check_step(page, run, replay, step(page)[0])
     # and back to the code as it is
@@ -259,6 +311,7 @@ def test_the_address_of_a_line_leads_to_its_values_and_buttons_hide_what_they_sa
     for shown in (False, True):
         page.click("[data-toggle=nodep]")
         assert page.locator(".g .dp").first.is_visible() == shown
+        assert page.locator("#departures .dp").first.is_visible()
     verdict = page.get_attribute("button[data-verdict]", "data-verdict")
     page.click(f"button[data-verdict={verdict}]")
     assert not page.locator(f"tr.v-{verdict}").first.is_visible()
@@ -285,6 +338,29 @@ def said(page, author):
         page, f"#{author} tbody tr", "[...e.cells].slice(1).map(cell => cell.textContent)")
 
 
+def columns_of(shape):
+    """The columns of a shape of a laboratory: a number stands for numbers running from it."""
+    n = next(len(each) for each in shape[3:8] if isinstance(each, list))
+    return [[each + i for i in range(n)] if isinstance(each, int) else each for each in shape[3:8]]
+
+
+def check_pictures(page, author, at, frame):
+    """Each picture has the points that are there at a frame, hollow where nothing is known yet."""
+    kept = laboratory_page.read(author)
+    wanted = [[0, 0] for _ in kept["panels"]]
+    for k in kept["settings"][laboratory_page.place(kept, at)]["series"]:
+        panel, kind = kept["shapes"][k][:2]
+        xs, ys, born, gone, full = columns_of(kept["shapes"][k])
+        there = [i for i in range(len(xs)) if (not born or born[i] <= frame) and (
+            not gone or gone[i] > frame) and xs[i] is not None and ys[i] is not None
+            and ("y" not in kept["panels"][panel]["log"] or ys[i] > 0)]
+        if kind in ("dots", "path", "chain"):
+            wanted[panel][0] += len(there)
+            wanted[panel][1] += sum(bool(full) and full[i] > frame for i in there)
+    assert of_each(page, f"#{author} svg[data-panel]", "['.dot:not(.now)', '.hollow'].map("
+                   "what => e.querySelectorAll(what).length)") == wanted
+
+
 def drawn(page, author):
     """What the pictures of a laboratory have in them."""
     return of_each(page, f"#{author} svg[data-panel]", "e.innerHTML")
@@ -305,6 +381,7 @@ def check_setting(page, author, at, frame=-1):
 @pytest.mark.parametrize("author", PAPERS)
 def test_presets_controls_and_frames_of_a_laboratory_show_what_is_stored(opened, author):
     page, kept = opened("laboratory.html"), laboratory_page.read(author)
+    assert of_each(page, f"#{author} svg.key", "+e.dataset.of") == [*range(len(kept["samplers"]))]
     seen = set()
     for k, preset in reversed([*enumerate(kept["presets"])]):
         page.click(f"#{author}-{k + 1}")
@@ -324,6 +401,8 @@ def test_presets_controls_and_frames_of_a_laboratory_show_what_is_stored(opened,
         else:
             page.focus(selector)
             page.keyboard.press("ArrowRight" if other > at[k] else "Home")
+            assert page.get_attribute(selector, "aria-valuetext") == control["texts"][other]
+            assert page.get_attribute(selector, "max") == str(len(control["texts"]) - 1)
         check_setting(page, author, [*at[:k], other, *at[k + 1:]])
         assert said(page, author)[0] != before and drawn(page, author) != pictures
         assert control["texts"][other] in said(page, author)[0]
@@ -337,7 +416,18 @@ def test_presets_controls_and_frames_of_a_laboratory_show_what_is_stored(opened,
     check_setting(page, author, at, frame=0)
     page.keyboard.press("ArrowRight")
     check_setting(page, author, at, frame=1)
+    series = kept["settings"][laboratory_page.place(kept, at)]["series"]
+    gone = sorted(t for k in series for t in columns_of(kept["shapes"][k])[3] if 0 < t <= last)
+    for frame in sorted({1, last // 2, last, *gone[len(gone) // 2:][:1]}):
+        page.fill(f"#{author} [data-lab=frame]", str(frame))
+        check_pictures(page, author, at, frame)
+    page.click(f"#{author} [data-lab=play]")  # and what is dragged stands
+    page.fill(f"#{author} [data-lab=frame]", "0")
+    assert page.inner_text(f"#{author} [data-lab=play]") == "play"
     page.fill(f"#{author} [data-lab=frame]", str(last - 3))  # from the first it takes 8 s
+    page.evaluate("what => new MutationObserver(() => { window.told = (window.told || 0) + 1; })"
+                  ".observe(document.querySelector(what), {childList: true})",
+                  f"#{author} [data-lab=said]")
     page.click(f"#{author} [data-lab=play]")
     page.wait_for_function(
         "([author, last]) => document.querySelector(`#${author} [data-lab=count]`).textContent"
@@ -345,6 +435,7 @@ def test_presets_controls_and_frames_of_a_laboratory_show_what_is_stored(opened,
         ".textContent === 'play'", arg=[author, last])
     check_setting(page, author, at)
     assert drawn(page, author) == pictures
+    assert page.evaluate("window.told") == 1  # read aloud at the end, and not at each frame
 
 
 def test_the_address_of_a_preset_sets_it(opened):
@@ -354,3 +445,30 @@ def test_the_address_of_a_preset_sets_it(opened):
     check_setting(page, "paquet", laboratory_page.read("paquet")["presets"][2]["at"])
     page.evaluate("location.hash = 'paquet-2'")
     page.wait_for_selector("#paquet-2[aria-pressed=true]")
+
+
+def test_a_symbol_is_explained_in_its_own_algorithm_and_within_the_window(opened):
+    page = opened("paquet.html", viewport={"width": 1000, "height": 500})
+    symbols = page.locator(".alg .s[tabindex]")
+    for k in (0, symbols.count() // 2):
+        symbols.nth(k).focus()
+        for top in (40, 460):
+            page.evaluate("top => { const e = document.activeElement;"
+                          " scrollBy(0, e.getBoundingClientRect().top - top); }", top)
+            page.wait_for_timeout(100)
+            box = page.locator("#tip").bounding_box()
+            assert page.is_visible("#tip") and 0 <= box["y"] and box["y"] + box["height"] <= 500
+        hot = of_each(page, ".hot", "e.closest('.alg').id")
+        assert len(hot) >= 1 and set(hot) == {page.evaluate(
+            "document.activeElement.closest('.alg').id")}
+        page.keyboard.press("Escape")
+        assert not page.is_visible("#tip") and page.query_selector_all(".hot") == []
+
+
+def test_an_address_opens_what_it_is_in(opened):
+    page = opened("paquet.html")
+    links = of_each(page, "details li[id*='.why']", "'#' + e.id")
+    for link in links[:2]:
+        page.evaluate("link => { location.hash = link; }", link)
+        page.wait_for_function("link => document.getElementById(link.slice(1)).closest('details')"
+                               ".open", arg=link)
