@@ -455,7 +455,8 @@ def test_a_symbol_is_explained_in_its_own_algorithm_and_within_the_window(opened
         for top in (40, 460):
             page.evaluate("top => { const e = document.activeElement;"
                           " scrollBy(0, e.getBoundingClientRect().top - top); }", top)
-            page.wait_for_timeout(100)
+            page.evaluate("new Promise(done => requestAnimationFrame("
+                          "() => requestAnimationFrame(done)))")  # the explanation goes along
             box = page.locator("#tip").bounding_box()
             assert page.is_visible("#tip") and 0 <= box["y"] and box["y"] + box["height"] <= 500
         hot = of_each(page, ".hot", "e.closest('.alg').id")
