@@ -12,8 +12,8 @@ In words    Draws from a normalised distribution are moved to the posterior alon
 Paper       R. M. Neal (2001), "Annealed importance sampling", Statistics and Computing 11;
             Paquet and Fraccaro (2016), Sections 1.1 and 5.
 Mirror      ais_run, Neal's procedure with the ladder of Paquet and Fraccaro, whose start they leave
-            open: see geometric_ladder.  Neal counts down from beta_n = 0 to beta_0 = 1; the n of
-            Neal is our B.
+            open: see geometric_ladder.  The numbers of the lines are ours.  Neal counts down, from
+            beta_n = 0 to beta_0 = 1 and from x_(n-1) to x_0; the n of Neal is our B.
 Own lines   ais_run: B and the two arrays are the record of the transitions, for diagnostics; these
             two lines are more than a fifth of all, the limit of CONTRIBUTING.md.
 
@@ -54,8 +54,7 @@ def ais_run(model, betas, kernel, rng):
 
     Mirror of Neal 2001, Section 2.
 
-    L_beta is linear in beta, so line 4 adds (beta_k - beta_(k-1)) (L_1 - L_0), which is O(N).
-    The transition at beta_B = 1 does not change the weight; it makes x_B a state of the posterior.
+    L_beta is linear in beta: in line 4 the rest of both densities cancels, and O(N) is left.
 
     Parameters: as for ais.  Returns (log_w, x, accepted, energy_error), the last two (B,).
     """

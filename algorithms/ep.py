@@ -56,8 +56,8 @@ def ep(K, y, tol, max_sweeps, damping):
                                   sqrt(tol) only, and rounding hides changes below 5e-14 max|K|
     max_sweeps : int >= 1         default 100
     damping    : float in (0, 1]  a site's new parameters are damping times those that match the
-                                  moments plus (1 - damping) times the old; default 1.  Take tol
-                                  times damping with it: smaller steps change log Z by less
+                                  moments plus (1 - damping) times the old; default 1.  Multiply
+                                  tol by it too: smaller steps change log Z by less
 
     Returns
     -------

@@ -20,7 +20,8 @@ Paper       C. J. Geyer (1992), "Practical Markov chain Monte Carlo", Statistica
             C. Wang and R. M. Neal (2013), "MCMC Methods for Gaussian Process Models Using Fast
             Approximations for the Likelihood", arXiv 1305.2235, Section 6.1: a sum up to the last
             significant lag.
-Mirror      initial_sequence_tau, combined_tau, batch_means_tau and significant_tau, line by line.
+Mirror      initial_sequence_tau, combined_tau, batch_means_tau and significant_tau; the numbers of
+            the lines are ours.
 
 A single chain's autocorrelation time by initial_sequence and by combined_chains differs by what
 lines 4 and 6 of the latter say below: it takes 1 / (n - 1) off the autocorrelation at every lag.
@@ -35,7 +36,7 @@ All four estimates of tau
             for tau < 0.2 at N = 10^5; below N = 10 it exceeds 1, and raises
             tau even of independent draws
     test    test_antithetic_chains_stop_at_the_limit
-Vehtari et al. (2021), Section 3
+Vehtari et al. (2021), Sections 3.1 and 4.1
     theirs  chains are split in halves, draws replaced by their ranks
     ours    neither: ArviZ's method "identity"
     why     tau is of a quantity, not of its ranks.  ArviZ differs in two corners: a constant chain
@@ -111,9 +112,9 @@ def initial_sequence_tau(gamma, monotone):
 def combined_tau(gamma, means):
     """Compute the autocorrelation time of m chains from their autocovariances and means.
 
-    Mirror of Vehtari et al. 2021, Sections 2 and 3.2, as in Stan and ArviZ.
+    Mirror of Vehtari et al. 2021, Sections 3.1 and 3.2, as in Stan and ArviZ.
 
-    Line 5 leaves out the last three lags, or four if n is even, as ArviZ does: line 6 has its lag.
+    Line 5 leaves out the last three lags, or four if n is even, as ArviZ does: rho_{2k} exists.
 
     Parameters
     ----------
@@ -140,10 +141,10 @@ def combined_tau(gamma, means):
     rho[0] = 1.0
     # 5   tau <- -1 + 2 sum_{j<k} (rho_{2j} + rho_{2j+1}), Geyer's initial monotone sequence
     tau, k = initial_sequence_tau(rho[:(n - 3) // 2 * 2], True)
-    # 6   tau <- tau + max(rho_{2k}, 0)
-    #     theirs  line 5 is the last
-    #     ours    the even lag of the pair at which the sum stops is added
-    #     why     Stan and ArviZ do, to reduce the variance for antithetic chains
+    # 6   tau <- the average of the sums that end at lag 2k - 1 and at lag 2k:  tau + rho_{2k}
+    #     theirs  rho_{2k}, whatever its sign
+    #     ours    max(rho_{2k}, 0)
+    #     why     Stan and ArviZ have it so
     #     test    test_combined_chains_equal_arviz_in_the_lag_at_which_the_sum_stops
     return tau + max(rho[2 * k], 0.0)
 
@@ -309,7 +310,7 @@ def combined_chains(x):
     -------
     CombinedChains(tau, ess), with 1 / log10(m n) <= tau; both nan for a coordinate that has one
     value in all chains.
-    Source: Vehtari et al. (2021), Sections 2 and 3.2, as far as the header's departures.
+    Source: Vehtari et al. (2021), Sections 3.1 and 3.2, as far as the header's departures.
     """
     x = check_draws(x, SEVERAL_CHAINS, 5)
     m, n = x.shape[:2]

@@ -10,10 +10,11 @@ Paper       R. M. Neal (2011), "MCMC using Hamiltonian dynamics", Handbook of MC
             Paquet and Fraccaro (2016), Section 2, equations (6) to (9); the baseline of Shahbaba
             et al. (2014), Section 3.3.  Lines 4 to 8 are the leapfrog, equation (3) of Shahbaba et
             al. and (9) of Paquet and Fraccaro, with the half steps between two steps joined.
-Mirror      hmc_step is Neal's Figure 2, line by line, with the mass matrix M of Paquet and
-            Fraccaro, Section 2.
+Mirror      hmc_step is Neal's Figure 2 with the mass matrix M of Paquet and Fraccaro, Section 2;
+            the numbers of the lines are ours.
 
-A transition takes L gradients, and U once, with the last of them.
+A transition takes L gradients, and U once, with the last of them: U and its gradient at current_q,
+in lines 4 and 10, are those that the transition before has left.
 
 Notation
 --------
@@ -158,7 +159,7 @@ class Chain(NamedTuple):
 
     @property
     def divergences(self):
-        """How many proposals had an H that was not finite; `run` counts a rise of over 1000 too."""
+        """How many proposals had an H that was not finite; sampling/run.py adds rises over 1000."""
         return int(np.sum(~np.isfinite(self.energy_error)))
 
 

@@ -12,7 +12,8 @@ Paper       M. D. Hoffman and A. Gelman (2014), "The No-U-Turn Sampler: Adaptive
             Here it is a rival of what Zhang and Sutton propose.
 Mirror      leapfrog (Algorithm 1), nuts_step (3), find_reasonable_epsilon (4), average (5, 6),
             hmc_dual_averaging (5), build_tree and nuts_dual_averaging (6).
-Own lines   find_reasonable_epsilon: the ratio has a name, since it must be made finite.
+Own lines   find_reasonable_epsilon: the ratio has a name, since it must be 0 and not nan
+            where an energy is not finite.
             nuts_dual_averaging: the arrays of the Chain are the record of the transitions.
 
 The paper was not at hand.  Its algorithms are restated from what they do; the numbers and the
@@ -39,7 +40,7 @@ n, s               n, s              ()       points in the slice; 1 as long as 
 Delta_max          DELTA_MAX         ()       how far below the slice a point ends the tree
 alpha, n_alpha     alpha, n_alpha    ()       sum of acceptance probabilities, and of how many
 delta, lambda      target, length    ()       wanted acceptance rate; HMC's trajectory length
-mu, gamma          log 10 eps_0, ...          of dual averaging: what log eps is drawn to, and how
+mu, gamma          averages.mu, GAMMA         of dual averaging: what log eps is drawn to, and how
                                               strongly
 t_0, kappa         T_0, KAPPA                 how much the first errors are damped, and how fast
                                               eps-bar forgets the first steps
@@ -453,7 +454,8 @@ def hmc_dual_averaging(q0, model, length, n, rng, warm_up, target=0.65):
             check_interrupt()
             # 7   theta', r' <- Leapfrog(theta', r', eps_(m - 1))
             theta_, r_ = leapfrog(theta_, r_, eps, model)
-        # 8   alpha <- min(1, exp(L(theta') - r'.r' / 2 - L(theta_(m - 1)) + r_0.r_0 / 2))
+        # 8   alpha <- min(1, exp(L(theta') - r'.r' / 2 - L(theta_(m - 1)) + r_0.r_0 / 2)),
+        #         with the departure of BuildTree, line 3: 0 if that energy is not finite
         error = log_joint(theta, r_0, model) - log_joint(theta_, r_, model)
         alpha = min(1.0, np.exp(-error))
         # 9   with probability alpha:  theta_m <- theta', otherwise theta_m <- theta_(m - 1)

@@ -92,7 +92,8 @@ def rmhmc(x0, model, l_max, eps, t_max, rng, f_max=5):
     rng          : Generator            advanced by N normals, then one uniform, per transition
     f_max        : int >= 1             fixed-point iterations, 5 in the paper
 
-    Returns a Chain.  Raises ValueError, naming the argument, for anything else.
+    Returns a Chain; warns if none of its proposals was accepted.  Raises ValueError, naming the
+    argument, for anything else.
     """
     samples, energies = np.empty((t_max, x0.size)), np.empty(t_max)
     accepted, energy_error = np.zeros(t_max, np.bool_), np.empty(t_max)
@@ -228,7 +229,7 @@ def riemann_metric(x, model):
     #     lines   6, 7 and 9
     #     theirs  exp{r} by subtraction of logarithms, then differences of its powers
     #     ours    the same functions without them: `curvature` of models/special.py, by a continued
-    #             fraction below z = -6
+    #             fraction below z = -6; a lambda below 1e-60 is 0
     #     why     for z << 0 the differences keep no digit: at z = -400 dg is -4e-4, not -3e-8
     #     test    test_lines_6_to_9_keep_their_digits_far_from_the_data
     # 7   lambda := z o exp{r} + exp{2 r}
@@ -301,10 +302,10 @@ def derivatives(x, model):
     # 7   dell/dx(I) := (2 pi)^(-1/2) exp{-z_I^2 / 2} / Phi(z_I)
     # 8   dell/dx(not I) := -z - 1/z + 2/z^3, element-wise over z_(not I)
     #     lines   6 to 8
-    #     theirs  two regimes, joined at z = -15, where they differ by 8e-7 of dL/dx
+    #     theirs  two regimes, joined at z = -15, where they differ by 8e-7 of dell/dx
     #     ours    two as well, which agree to rounding where they are joined, at z = -6: erfcx above
     #             and a continued fraction below (models/special.py)
-    #     why     dL/dx has to be the gradient of line 5 for every z
+    #     why     dell/dx has to be the gradient of line 5 for every z
     #     test    test_lines_6_to_8_are_one_function
     dell_dx = exp_r_of(z)
     # 9   dell/dx := y o dell/dx
@@ -351,12 +352,12 @@ rmhmc = warn_if_none_accepted(public(check_rmhmc)(rmhmc))
 
 
 class Counts(NamedTuple):
-    """The O(N^2) and O(N^3) work of a whole run."""
+    """The work of a whole run, without its products of a matrix and a vector."""
 
     metric: int  # evaluations of the metric tensor
     gradient: int  # evaluations of L_beta and its gradient
     cholesky: int  # factorisations of an N x N matrix
-    thirds: int  # all O(N^3) work in units of N^3 / 3: a factorisation is 1, a solve L \ B is 3
+    thirds: int  # all O(N^3) work in units of N^3 / 3: a factorisation is 1, L \ B and V'V are 3
 
 
 class Chain(NamedTuple):
@@ -370,7 +371,7 @@ class Chain(NamedTuple):
 
     @property
     def divergences(self):
-        """How many proposals had an H that was not finite; `run` counts a rise by 1000 too."""
+        """How many proposals had an H that was not finite; sampling/run.py adds rises over 1000."""
         return int(np.sum(~np.isfinite(self.energy_error)))
 
 

@@ -30,9 +30,10 @@ Departures
 ----------
 Zhang and Sutton (2014), Sections 3 and 5.2
     theirs  r ~ N(0, G^-1), and "the mass matrix for group i is G_i := I(x, theta)^-1"
-    ours    r ~ N(0, G) with G = I(x, theta) + exp(-gamma) I, velocity G^-1 r
-    why     with a precision of I^-1 the momentum's covariance is the Fisher information I, as here,
-            where G is that covariance; I alone is singular where a group has few cases
+    ours    r ~ N(0, G) with G = F + exp(-gamma) I, F = I(x, theta) the Fisher information; the
+            velocity is G^-1 r
+    why     with a precision of F^-1 the momentum's covariance is F, as here, where G is that
+            covariance; F alone is singular where a group has few cases
     test    test_section_5_2_the_metric_is_the_covariance_of_the_momentum
 Girolami and Calderhead (2011), Sections 8 and 9
     theirs  a fixed number of fixed-point iterations, in their program 3 for the position and 10 for
@@ -41,11 +42,6 @@ Girolami and Calderhead (2011), Sections 8 and 9
             is run back; it is rejected where that does not lead to its start
     why     the integrator is reversible and preserves volume only in the limit of many iterations
     test    test_a_fixed_count_of_iterations_does_not_lead_back
-Zhang and Sutton (2014), Section 3
-    theirs  silent about an energy that is infinite or not a number
-    ours    such a proposal is rejected, and counted in `divergences`
-    why     a state of energy -inf would be accepted, and never left again
-    test    test_an_energy_that_is_not_finite_is_rejected
 
 Notation
 --------
@@ -156,11 +152,17 @@ def block_step(z, block, eps, L, solver, rng):
     # 1   draw r ~ N(0, G(z))
     here = start_at(z, block)
     r = momentum(rng.standard_normal(z.size), here, block)
-    # 2   z*, r* <- L steps of the leapfrog, or of the generalised leapfrog where G depends on z
+    # 2   z', r' <- L steps of the leapfrog, or of the generalised leapfrog where G depends on z
     end = trajectory(z, r, here, block, eps, L, solver)
     # ours
     possible = np.isfinite(end.error) and not end.failed
-    # 3   with probability min(1, exp(H(z, r) - H(z*, r*))):  return z*
+    # 3   with probability min(1, exp(H(z, r) - H(z', r'))):  return z'
+    #     theirs  silent about an energy that is infinite or not a number, and about a trajectory
+    #             that does not lead back
+    #     ours    either is rejected; energies are counted in `divergences`
+    #     why     a state of energy -inf would be accepted, and never left again; without a way
+    #             back the chain would not be reversible
+    #     test    test_an_energy_that_is_not_finite_is_rejected
     if rng.random() < min(1.0, np.exp(-end.error)) and possible:
         return end.z, True, end
     # 4   otherwise leave z unchanged
@@ -245,7 +247,7 @@ class ThetaGivenPhi(NamedTuple):
 
 
 class PhiGivenTheta(NamedTuple):
-    """phi given theta, with the constant metric M_phi."""
+    """phi given theta, with a metric that does not depend on phi."""
 
     model: NamedTuple
     Theta: NamedTuple  # precompute_theta
@@ -551,7 +553,7 @@ class Chain(NamedTuple):
 
     @property
     def divergences(self):
-        """How many proposals' H was not finite, as where no solution was found, or rose by 1000."""
+        """How many proposals' H was not finite, as without a solution, or rose by over 1000."""
         return int(np.sum(~np.isfinite(self.energy_error) | (self.energy_error > 1000)))
 
 

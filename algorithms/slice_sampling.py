@@ -11,9 +11,10 @@ In words    One variable is updated at a time: a level is drawn below the densit
 Paper       R. M. Neal (2003), "Slice sampling", Annals of Statistics 31, 705-767.
             C. Wang and R. M. Neal (2013), "MCMC Methods for Gaussian Process Models Using Fast
             Approximations for the Likelihood", arXiv 1305.2235: their standard sampler, and the
-            transitions R and T of their two others (Section 6.2).
-Mirror      slice_update, line by line.  Neal's Accept(x_1) is left out, as it is always true for an
-            interval that was stepped out.
+            transition R of mapping (Section 6.2); that T of tempered transitions is one too is our
+            assumption.
+Mirror      slice_update; the numbers of the lines are ours.  Neal's Accept(x_1), which is always
+            true for an interval that was stepped out, is left out, with the copies of L and R.
 
 A transition of a chain is described by a NamedTuple, the `move`, which is an argument of the
 samplers.  forward(cache, model, move, tally, rng) makes a transition R that leaves exp(-U) of the

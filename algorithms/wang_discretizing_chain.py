@@ -107,9 +107,9 @@ def whole_chain_step(x, pi, pi_star, move, r, s, K, rng):
         #     why     a state of energy -inf would be accepted, and never left again
         #     test    test_a_mark_does_not_move_to_an_energy_that_is_not_finite
         if 0 <= k_ < K:
-            error = (U(states[k_], pi) - U(states[k_], pi_star)
-                     - (U(states[k], pi) - U(states[k], pi_star)))
-            if rng.random() < np.exp(-error) and np.isfinite(error):
+            log_ratio = (U(states[k_], pi_star) - U(states[k_], pi)
+                         - (U(states[k], pi_star) - U(states[k], pi)))
+            if rng.random() < np.exp(log_ratio) and np.isfinite(log_ratio):
                 k = k_
     # 8   x' <- x_k, the state that is marked now
     return states[k]

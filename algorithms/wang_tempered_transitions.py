@@ -12,7 +12,9 @@ In words    The state goes up, by one update for each of the approximations pi_1
 Paper       C. Wang and R. M. Neal (2013), "MCMC Methods for Gaussian Process Models Using Fast
             Approximations for the Likelihood", arXiv 1305.2235, Section 4.
 Mirror      tempered_transitions_step, the list of Section 4, "Generate x-hat_1 from x using
-            T-hat_1; ...", as a loop up and a loop down.  Numbers and wording are ours.
+            T-hat_1; ...", as a loop up and a loop down, which
+            take in the factors of (15) as they pass.  Numbers and wording are ours.  The scripts
+            run the twin, algorithms/wang_tempered_transitions_fast.py.
 
 pi_1 is the approximation that is nearest to pi; the others follow as they become cheaper.  They are
 the layers.  pi stays invariant even if their subsets of the data are not nested.  With one layer
@@ -22,9 +24,9 @@ of Section 4).
 Departures
 ----------
 Section 6.3
-    theirs  silent about how many variables T-hat_i and T-check_i update
-    ours    `unit` says it; where T-hat_i is a sweep, T-check_i is the sweep in the opposite
-            sequence, as after (14)
+    theirs  silent about what T-hat_i is, and how many variables it updates
+    ours    slice updates of as many as the twin's argument `unit` says; where T-hat_i is a sweep,
+            T-check_i is the sweep in the opposite sequence, as after (14)
     why     with the same sequence pi would not be left invariant
     test    test_proofs.py::test_the_naive_reverse_of_tempered_transitions_is_biased
 
@@ -38,7 +40,7 @@ x-hat_i          x_              (d,)         states on the way up; x-hat_0 = x
 x-check_i        x_              (d,)         and down; x-bar_n is the highest, x* = x-check_0
 T-hat_i          step_forward                 a step that leaves pi_i invariant
 T-check_i        step_backward                its reverse, equation (14)
-(15)             exp(-error)     ()           acceptance ratio
+(15)             exp(log_ratio)  ()           acceptance ratio
 """
 
 import numpy as np
@@ -65,14 +67,14 @@ def tempered_transitions_step(x, pi, move, rng):
     Returns x', (d,).
     """
     # ours
-    n, error = len(pi) - 1, 0.0
+    n, log_ratio = len(pi) - 1, 0.0
     # 1   x-hat_0 is x
     x_ = x
     # 2   for i = 1, ..., n do
     for i in range(1, n + 1):
         check_interrupt()
         # 3   a factor of (15):  pi_i(x-hat_(i-1)) / pi_(i-1)(x-hat_(i-1))
-        error += U(x_, pi[i]) - U(x_, pi[i - 1])
+        log_ratio += U(x_, pi[i - 1]) - U(x_, pi[i])
         # 4   generate x-hat_i from x-hat_(i-1), using T-hat_i;  x-hat_n is x-bar_n and x-check_n
         x_ = step_forward(x_, pi[i], move, rng)
     # 5   for i = n, ..., 1 do
@@ -81,13 +83,13 @@ def tempered_transitions_step(x, pi, move, rng):
         # 6   generate x-check_(i-1) from x-check_i, using T-check_i;  x-check_0 is x*
         x_ = step_backward(x_, pi[i], move, rng)
         # 7   a factor of (15):  pi_(i-1)(x-check_(i-1)) / pi_i(x-check_(i-1))
-        error += U(x_, pi[i - 1]) - U(x_, pi[i])
+        log_ratio += U(x_, pi[i]) - U(x_, pi[i - 1])
     # 8   y' <- y = (x, x-hat_1, ..., x-bar_n, ..., x-check_1, x*) with its order flipped, with
     #         probability min(1, the product of the factors), (15); otherwise y' <- y
     #     theirs  silent about a density that is infinite or not a number
     #     ours    the flip is rejected
     #     why     a state of energy -inf would be accepted, and never left again
     #     test    test_a_flip_to_an_energy_that_is_not_finite_is_rejected
-    flipped = rng.random() < np.exp(-error) and np.isfinite(error)
+    flipped = rng.random() < np.exp(log_ratio) and np.isfinite(log_ratio)
     # 9   x' <- the first coordinate of y'
     return x_ if flipped else x

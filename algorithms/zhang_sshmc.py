@@ -36,7 +36,7 @@ Section 4.2
 Section 4.2
     theirs  "ABLA is actually not a discretized simulation" of H, for example if eps_1 = 2 eps_2
     ours    it is of order 2 if H_1 and H_2 advance by the same time, as in Algorithm 1; it is not
-            in that example, nor by our three readings of Section 5.1
+            in that example, nor by the readings of Section 5.1 in reproduce/zhang/funnel.py
     why     the three leapfrogs are a symmetric splitting of the flow of H
     test    test_section_4_2_algorithm_1_tends_to_the_flow_of_H
 Section 4.3
@@ -207,7 +207,7 @@ class H1(NamedTuple):
 
 
 class H2(NamedTuple):
-    """H_2 of equation (9): theta and its momentum stand still.  U_2 + K_2 is never summed."""
+    """H_2 of equation (9): theta and its momentum stand still."""
 
     model: NamedTuple
     Theta: NamedTuple  # precompute_theta
@@ -305,8 +305,6 @@ def abla_step(theta, phi, r_theta, r_phi, model, eps_theta, eps_phi, n_theta, n_
     """Take one step of the alternating block-wise leapfrog algorithm, lines 3 to 5 of sshmc_step.
 
     theta, r_theta : (n,)        phi, r_phi : (h,)        the rest as for sshmc
-
-    H_1 and H_2 are given what stands still.
     """
     H_1 = H1(model, precompute_phi(phi, model), r_phi)
     theta_, r_theta_ = leapfrog(theta, r_theta, H_1, eps_theta, n_theta)

@@ -49,9 +49,9 @@ def step(run, model, r, s, *uniforms):
 
 @departs(whole_chain_step, {"L7": """
     if 0 <= k_ < K:
-        error = (U(states[k_], pi) - U(states[k_], pi_star)
-                 - (U(states[k], pi) - U(states[k], pi_star)))
-        if rng.random() < np.exp(-error):
+        log_ratio = (U(states[k_], pi_star) - U(states[k_], pi)
+                     - (U(states[k], pi_star) - U(states[k], pi)))
+        if rng.random() < np.exp(log_ratio):
             k = k_"""})
 def test_a_mark_does_not_move_to_an_energy_that_is_not_finite(run):
     for beyond in (np.inf, np.nan, -np.inf):

@@ -75,7 +75,7 @@ def test_a_cache_that_is_brought_near_has_the_variables_and_no_energy():
         assert cache.U == U(q, NEAR) if known else np.isnan(cache.U)
 
 
-@departs(tempered_transitions_step, {"L8": "flipped = rng.random() < np.exp(-error)"})
+@departs(tempered_transitions_step, {"L8": "flipped = rng.random() < np.exp(log_ratio)"})
 def test_a_flip_to_an_energy_that_is_not_finite_is_rejected(run):
     for beyond in (np.inf, np.nan, -np.inf):
         np.testing.assert_array_equal(mirrored(run, normal(MODEL.y, 0.21, beyond), (NEAR,), 0.5), Q)
