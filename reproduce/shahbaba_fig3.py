@@ -19,8 +19,7 @@ from reproduce.harness.claims import Claim, smallest, text_table
 from reproduce.harness.files import Data
 from reproduce.harness.style import legend_below, panels
 from reproduce.shahbaba import illustration
-from reproduce.shahbaba.datasets import illustrative
-from reproduce.shahbaba.illustration import POINTS, REACH, SLOPE, WITHIN, fit_cases, gradients
+from reproduce.shahbaba.illustration import POINTS, REACH, WITHIN, fit_cases, gradients
 
 NAME, WHAT = "shahbaba_fig3", "U and its normal approximation"
 MINUTES = {"paper": 0.25, "short": 0.1, "smoke": 0.05}
@@ -155,11 +154,7 @@ def figure(r):
     return fig
 
 
-def cases(settings):
-    """Return the illustrative data of the figure."""
-    return illustrative(settings.seed, SLOPE)
-
-
+cases = illustration.cases
 STUDY = Study(NAME, WHAT, MINUTES, __doc__, cases, run, CLAIMS, table, figure)
 
 if __name__ == "__main__":

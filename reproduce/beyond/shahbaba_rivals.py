@@ -21,7 +21,7 @@ from functools import partial
 import numpy as np
 
 from reproduce.beyond.rivals.moments import distance_of_rows, halves_apart, row_of, scale_log
-from reproduce.beyond.rivals.rows import trust
+from reproduce.beyond.rivals.rows import draw_efficiency, trust
 from reproduce.harness import style
 from reproduce.harness.claims import (
     Claim,
@@ -32,7 +32,7 @@ from reproduce.harness.claims import (
     mean,
     text_table,
 )
-from reproduce.harness.style import COLOURS, log_bar, mark, panels, plain_log, row_labels
+from reproduce.harness.style import COLOURS, mark, panels, plain_log, row_labels
 from reproduce.shahbaba import rivals
 from reproduce.shahbaba.datasets import StandIn, chess, ctg, finder, statlog
 from reproduce.shahbaba.printed import METHODS, PROBLEMS
@@ -244,12 +244,7 @@ def figure(r):
         for ax, per, scale in zip(line, ("per gradient", "per second"), (1000, 1), strict=True):
             for y, (row, each) in enumerate(found.items()):
                 colour = COLOURS[2 if row in NUTS else int(row in IN_J)]
-                if each["believed"]:
-                    middle, ends = log_bar(*each[per], scale)
-                    ax.errorbar(middle, y, xerr=ends[:, None], fmt="o", ms=5, color=colour)
-                else:
-                    ax.text(0.02, y, "not believed", transform=ax.get_yaxis_transform(),
-                            va="center", color=colour)
+                draw_efficiency(ax, y, each, each[per], scale, fmt="o", ms=5, color=colour)
             ax.set(xscale="log")
             ax.grid(axis="x", color="0.9")
         row_labels(line[0], list(found))
