@@ -366,12 +366,6 @@ def test_a_number_has_the_digits_of_its_error():
     assert claims.brief(Measured(1.23456)) == claims.brief(Measured(1.23456, math.inf)) == "1.235"
 
 
-@pytest.mark.parametrize(("minutes", "said"), [
-    (0.2, "12 s"), (1.49, "89 s"), (1.5, "2 min"), (89, "89 min"), (90, "1.5 h")])
-def test_a_duration_has_the_unit_that_tells_most(minutes, said):
-    assert claims.duration(minutes) == said
-
-
 def test_a_column_of_a_table_stands_to_the_right_if_all_of_it_are_numbers():
     rows = [[1, "a", 12.34567, 5], [10, "bcd", 4.0, "-"]]
     text = claims.text_table(rows, ["n", "", "x", "m or -"])

@@ -387,11 +387,3 @@ def test_a_report_is_shown_without_its_claims():
     for path in sorted(FIGURES.glob("*_*.json")):
         shown = claims_html.without_claims(path.with_suffix(".txt").read_text())
         assert not any(claim["why"] in shown for claim in json.loads(path.read_text())["claims"])
-
-
-@pytest.mark.parametrize(("link", "there"), [
-    ("../beyond/paquet_logz.py", "../reproduce/beyond/paquet_logz.py"), ("#rivals", "#rivals"),
-    ("../../figures/e.txt", "e.txt"), ("printed.py", "../reproduce/wang/printed.py"),
-    ("https://arxiv.org/../x.png", "https://arxiv.org/../x.png")])
-def test_links_of_a_readme_lead_from_where_they_are_shown(link, there):
-    assert claims_html.from_figures(link, "wang") == there

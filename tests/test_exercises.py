@@ -56,29 +56,11 @@ def g():
 """
 
 
-@pytest.mark.parametrize(("function", "right", "wrong", "expected", "changed"), [
-    ("", "a = 1", "a = 2", ("    a = 1", "    a = 2"), [3]),
-    ("", "a = 1<br>b = 2", "b = 2<br>a = 0",
-     ("    a = 1\n    # a comment\n\n    b = 2\n", "    b = 2\n    a = 0\n"), [4]),
-    ("g", "b = 2", "b = 3", ("g():\n    b = 2", "g():\n    b = 3"), [11]),
-    ("f#2", "b = 2", "b = 3", ("        b = 2", "        b = 3"), [8]),
-])
-def test_a_bug_is_planted_in_its_line_and_function(function, right, wrong, expected, changed):
-    found = plant(SOURCE, Bug("bug", "file.py", function, right, wrong, "t::t"))
-    assert found == (SOURCE.replace(*expected), changed)
-
-
 @pytest.mark.parametrize(("function", "right"), [("", "b = 2"), ("f", "b = 2"), ("", "b = 4"),
                                                  ("g", "a = 1")])
 def test_a_bug_of_which_the_place_is_not_clear_is_refused(function, right):
     with pytest.raises(ValueError, match=r"bug: \['. = .'\] stands in [023] places of file.py"):
         plant(SOURCE, Bug("bug", "file.py", function, right, "c = 3", "t::t"))
-
-
-def test_a_line_is_of_the_innermost_function_around_it():
-    tree = ast.parse("def outer():\n    def inner():\n        return 1\n    return inner\n")
-    assert [exercises.enclosing_function(tree, line).name for line in (1, 2, 3, 4)] == [
-        "outer", "inner", "inner", "outer"]
 
 
 def test_all_are_drawn_and_nothing_else_is_there():

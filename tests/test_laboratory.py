@@ -7,8 +7,6 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from matplotlib.colors import to_hex
-from matplotlib.markers import MarkerStyle
 
 from algorithms import paquet_rmhmc
 from algorithms import zhang_sshmc as sshmc
@@ -19,7 +17,6 @@ from reproduce.harness import laboratory_page
 from reproduce.harness.laboratory_page import Control, Laboratory, Panel, Preset, Series, Setting
 from reproduce.harness.papers import PAPERS
 from reproduce.harness.replicates import machine
-from reproduce.harness.style import COLOURS
 
 ROOMS = {author: import_module(f"reproduce.{author}.laboratory") for author in PAPERS}
 paquet, shahbaba, zhang, wang = (ROOMS[each] for each in ("paquet", "shahbaba", "zhang", "wang"))
@@ -99,18 +96,14 @@ def test_a_setting_computed_again_is_the_stored_one(author, values, monkeypatch)
                 assert x == y
 
 
-def test_the_command_stores_and_draws_what_is_named(tmp_path, monkeypatch):
+def test_the_command_stores_what_is_named(tmp_path, monkeypatch):
     command = import_module("reproduce.tools.laboratory")
     monkeypatch.setattr(command, "import_module", {"reproduce.zhang.laboratory": SimpleNamespace(
         LABORATORY=TOY)}.__getitem__)
-    monkeypatch.setattr(command, "ROOT", tmp_path)
-    monkeypatch.setattr(laboratory_page, "FOLDER", tmp_path / "laboratory")
-    for folder in ("laboratory", "figures"):
-        (tmp_path / folder).mkdir()
+    monkeypatch.setattr(laboratory_page, "FOLDER", tmp_path)
     monkeypatch.setattr(sys, "argv", ["laboratory.py", "zhang"])
     command.main()
     assert laboratory_page.read("zhang") == laboratory_page.compute_all(TOY)
-    assert (tmp_path / "figures" / "laboratory_zhang.png").read_bytes().startswith(b"\x89PNG")
 
 
 @pytest.mark.parametrize("author", PAPERS)
@@ -374,53 +367,3 @@ def test_numbers_of_a_sentence_and_how_they_are_stored():
     assert laboratory_page.round_numbers([1.0, 0.1234567, -math.inf, (math.nan, 123456.7)]) == [
         1, 0.12346, None, [None, 123460.0]]
     assert laboratory_page.round_numbers(np.array([2e9, 7.0]), 1e9) == [None, 7]
-
-
-def test_each_series_of_a_picture_is_in_its_panel_and_has_its_samplers_colour():
-    def setting(a, b):
-        return Setting([
-            Series(0, "line", -1, [0.0, 10.0], [1.0, 3.0], dashed=True),
-            # in the second and last frame the first point is gone, the third is there but not full,
-            # and the fourth not there yet
-            Series(0, "path", 1, [a, a + 1, a + 2, a + 3], [b, b + 1.0, b + 2, b + 3],
-                   [0, 0, 1, 2], [1, 2, 9, 9], [0, 1, 2, 2]),
-            Series(1, "chain", 0, 5, [a, b]),
-            Series(1, "bands", 2, [1.0, 4.0], [2.0, 8.0]), Series(1, "now", 2, [10.0], [50.0])],
-            {"sum": [a, b, 0.0]}, 2)
-
-    kept = laboratory_page.compute_all(TOY._replace(
-        samplers=("one", "other", "third"), setting=setting, says=lambda number: [],
-        panels=(Panel("left", "here", "there", ()), Panel(
-            "right", "step", "rate", (0.0, 10.0, 0.1, 100.0), "y", ([(1.0, 0.2), (5.0, 0.4)],)))))
-    fig = laboratory_page.picture(kept)
-    left, right, *hidden = fig.axes
-    assert [left.get_yscale(), right.get_xscale(), right.get_yscale()] == ["linear"] * 2 + ["log"]
-    assert not any(ax.get_visible() for ax in hidden)
-    # the grey line alone sets the limits on the left, with 6 % of its extent on each side
-    np.testing.assert_allclose([*left.get_xlim(), *left.get_ylim()], [-0.6, 10.6, 0.88, 3.12])
-    assert [*right.get_xlim(), *right.get_ylim()] == [0.0, 10.0, 0.1, 100.0]
-    # of the first preset, a = 2 and b = 30
-    blue, red, violet = COLOURS[0], COLOURS[4], COLOURS[3]
-    assert [(line.get_xydata().tolist(), line.get_color(), line.get_linestyle())
-            for line in [*left.lines, *right.lines] if len(line.get_xydata())] == [
-        ([[0, 1], [10, 3]], "0.5", "--"), ([[3, 31], [4, 32]], red, "-"),
-        ([[4, 32]], red, "None"),  # the newest
-        ([[1, 0.2], [5, 0.4]], "0.75", "-"), ([[5, 2], [6, 30]], blue, "-"),
-        ([[10, 50]], violet, "None")]
-    # a mark on the frame is drawn whole, and one beyond it not at all
-    assert [ax.lines[2].get_clip_on() for ax in (left, right)] == [True, False]
-    (path,), (chain,) = left.collections, right.collections
-    assert path.get_offsets().tolist() == [[3, 31], [4, 32]]
-    assert [len(colour) and colour[-1] for colour in path.get_facecolors()] == [1.0, 0.0]
-    assert chain.get_offsets().tolist() == [[5, 2], [6, 30]]
-    assert [(band.get_x(), band.get_x() + band.get_width(), to_hex(band.get_facecolor()).upper())
-            for band in right.patches] == [(1, 2, violet), (4, 8, violet)]
-    handles = fig.legends[0].legend_handles
-    assert [(text.get_text(), handle.get_color()) for text, handle in zip(
-        fig.legends[0].get_texts(), handles, strict=True)] == [
-        ("one", blue), ("other", red), ("third", violet)]
-    # the legend's markers are those that are drawn
-    for dots, handle in ((path, handles[1]), (chain, handles[0])):
-        marker = MarkerStyle(handle.get_marker())
-        outline = marker.get_path().transformed(marker.get_transform())
-        np.testing.assert_array_equal(dots.get_paths()[0].vertices, outline.vertices)

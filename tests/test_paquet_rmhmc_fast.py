@@ -1,6 +1,5 @@
 """RMHMC's trajectories, and their fixed-point loops; test_twins.py has its chains."""
 
-from collections import namedtuple
 
 import numpy as np
 import pytest
@@ -11,7 +10,6 @@ from algorithms.paquet_rmhmc_fast import (
     contraction,
     draw_momentum,
     metric_factor,
-    moved_solution,
     rmhmc,
     travel,
 )
@@ -83,15 +81,3 @@ def test_steps_that_are_too_large_are_warned_of(sampler):
     at = posterior("N = 2")
     with pytest.warns(RuntimeWarning, match="none of 10 proposals was accepted.*: take a smaller"):
         sampler(draw(at, np.random.default_rng(2)), at.model, 5, 1e6, 10, np.random.default_rng(1))
-
-
-def test_conjugate_gradients_solve_for_a_metric_that_has_moved():
-    rng = np.random.default_rng(3)
-    A = rng.standard_normal((8, 8))
-    K, p, s = A @ A.T + np.eye(8), rng.standard_normal(8), rng.uniform(0.5, 1.5, 8)
-    before, after = s**2, s**2 * rng.uniform(0.5, 2.0, 8)  # so many iterations are needed
-    at = namedtuple("At", "s L")(s, np.linalg.cholesky(np.eye(8) + s[:, None] * K * s))
-    u = np.linalg.solve(np.linalg.inv(K) + np.diag(before), p)
-    v, ok = moved_solution.py_func(u, p, before, after, at, namedtuple("Model", "K")(K))
-    assert ok
-    np.testing.assert_allclose(v, np.linalg.solve(np.linalg.inv(K) + np.diag(after), p), rtol=1e-9)

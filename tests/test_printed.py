@@ -3,7 +3,7 @@
 import pytest
 
 from reproduce.shahbaba import printed
-from reproduce.shahbaba.printed import METHODS, PROBLEMS, SENTENCES
+from reproduce.shahbaba.printed import METHODS, PROBLEMS
 
 TABLES = """
                Simulated           StatLog             CTG                 Chess
@@ -70,27 +70,3 @@ def test_all_methods_have_the_trajectory_of_hmc():
             eps, L = printed.step(name, method)
             assert eps * L == pytest.approx(length, rel=1e-15)  # rounding of two products
             assert L == printed.number(name, "L", method)
-
-
-@pytest.mark.parametrize("words", SENTENCES, ids=lambda words: f"{words[0]}: {words[1]}")
-def test_print_has_the_order_that_the_text_says(words):
-    # in print every comparison comes out as the text has it (Chess with its g of 13)
-    name, better, worse, measures, where = words
-    for measure in measures:
-        assert printed.number(name, measure, better) < printed.number(name, measure, worse)
-    assert where.startswith("Section 3.3.1" if name == "Simulated" else "Section 3.3.2")
-
-
-def test_the_text_compares_every_method_with_hmc_and_names_each_comparison_once():
-    said = [(name, frozenset((better, worse)), measure)
-            for name, better, worse, measures, _ in SENTENCES for measure in measures]
-    assert len(set(said)) == len(said)
-    for name in PROBLEMS:
-        for method in ("normal", "data"):
-            for measure in printed.MEASURES:
-                assert (name, frozenset((method, "HMC")), measure) in said
-    # the two splits, too; of the simulated data's tau only the bold type of Table 1 speaks
-    pairs = [(name, measure) for name, pair, measure in said if pair == {"normal", "data"}]
-    assert set(pairs) == {(name, measure) for name in PROBLEMS for measure in printed.MEASURES}
-    assert printed.sentence("A", "data", "HMC", ("tau x g", "tau x s")) == (
-        "A: log(HMC / data), least of tau x g, tau x s")

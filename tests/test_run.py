@@ -60,7 +60,7 @@ def test_wrong_options_end_with_a_sentence(wrong, said, monkeypatch, capsys):
 
 
 @pytest.mark.parametrize(("minutes", "said"), [
-    (0.5, "30 s"), (1.4, "84 s"), (1.5, "2 min"), (89, "89 min"), (90, "1.5 h"), (150, "2.5 h")])
+    (0.5, "30 s"), (1.49, "89 s"), (1.5, "2 min"), (89, "89 min"), (90, "1.5 h"), (150, "2.5 h")])
 def test_the_first_line_says_what_on_which_data_and_how_long(capsys, minutes, said):
     script = NOTHING._replace(name="x_fig1", what="ten chains",
                               minutes={"smoke": minutes, "short": minutes})

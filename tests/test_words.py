@@ -1,6 +1,5 @@
-"""Words: what is read has the field's words, and functions have verbs or nouns for names."""
+"""Words: what is read has the field's words."""
 
-import ast
 import re
 
 from models.jit import ROOT
@@ -24,19 +23,6 @@ WORDS = {  # pattern: what to write in its place
     r"\bdrawn last\b": "started from",
     r"\bby a hair\b|\ba mite\b|\bin a trice\b": "the number",
 }
-# what says where, when or who, and so names no function
-PARTICLES = set(
-    "above after again against ahead alone along anew any apart around as at away back because"
-    " before below beside besides between beyond both but by down during each either elsewhere"
-    " enough every far few fewer for from further furthest he her here his how in into it its just"
-    " kept known least left less lent many more most much near nearer nearest never no nor not"
-    " nothing now of off often on once only onto or other others our ours out outside over own per"
-    " said same says she since so some soon still such than that the their theirs them then there"
-    " these they this those though through till to today together told too toward under until up"
-    " upon us very we went what when where whether which while who whole whom whose why with within"
-    " without yes yet you".split())
-STORED = {"compared"}  # the name is in committed results
-NOUNS_IN_ED = {"seed", "speed", "need", "feed", "embed", "red"}
 
 
 def test_words_are_those_of_the_field():
@@ -44,18 +30,3 @@ def test_words_are_those_of_the_field():
             for path in [*PAGES, *CODE]
             for number, line in enumerate(path.read_text().splitlines(), 1) for pattern in WORDS
             if re.search(pattern, re.sub(r"<!--.*?-->", "", line))] == []
-
-
-def misnamed(name):
-    """Tell whether a function's name is no verb and no noun."""
-    first, *more = name.strip("_").split("_")
-    if more:
-        return first in ("at", "of", "the")
-    participle = re.search(r"ed$", name) and name not in NOUNS_IN_ED | STORED
-    return first in PARTICLES or bool(participle)
-
-
-def test_functions_have_verbs_or_nouns_for_names():
-    assert [f"{path.relative_to(ROOT)}:{node.lineno}: {node.name}"
-            for path in CODE if path.stem != "lesson" for node in ast.parse(path.read_text()).body
-            if isinstance(node, ast.FunctionDef) and misnamed(node.name)] == []

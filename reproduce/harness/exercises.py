@@ -3,10 +3,9 @@
 What is shown comes from the tables in tests/planted_bugs/; page/exercises.json says which, in an
 order that keeps their addresses, why each is one, and how a lesson on the paper may go.
 
-A table has a line per bug, its cells parted by tabs: a name; the file; the function or class in
-which the line stands, where the file has it more than once, and "#2" for the second time there; the
-right line and the wrong one, without their indentation; and the test that must fail.  "<br>" parts
-lines where a bug takes more than one.  Comments and empty lines between them do not count.
+CONTRIBUTING.md, step 10, has the columns of a table.  In that of functions "#2" is the second time
+in a function; "<br>" parts the lines of a bug that takes more than one.  Comments and empty lines
+between them do not count.
 """
 
 import ast
