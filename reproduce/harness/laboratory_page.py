@@ -2,7 +2,7 @@
 
 A Laboratory says what there is to set and what is computed for it, by the samplers of algorithms/;
 `computed` goes through the whole grid.  What it returns is stored as JSON, and the page's script
-draws it: no sampler is written a second time.  `picture` draws the same without a script.
+draws it: no sampler is written a second time.
 
 What is stored:
 
@@ -22,7 +22,6 @@ What is stored:
 
 import json
 import math
-import textwrap
 from itertools import product
 from typing import NamedTuple
 
@@ -231,74 +230,3 @@ def show(x, digits=2):
         text = f"{mantissa}10" + str(int(power)).translate(str.maketrans("-0123456789",
                                                                          "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
     return text.replace("-", "\N{MINUS SIGN}")
-
-
-# Without a script
-
-
-def expand_range(numbers, count):
-    """Return so many numbers from the one that stands for them, or the list that there is."""
-    return numbers if isinstance(numbers, list) else list(range(numbers, numbers + count))
-
-
-def limits(kept, here, number):
-    """Return the least and greatest x and y of what is grey in a panel, with some room."""
-    shapes = [shape for k in here["series"] for shape in [kept["shapes"][k]]
-              if shape[0] == number and shape[2] < 0]
-    found = []
-    for axis in (3, 4):
-        ends = [x for shape in shapes for x in shape[axis]]
-        room = 0.06 * (max(ends) - min(ends))
-        found += [min(ends) - room, max(ends) + room]
-    return found
-
-
-def picture(kept):
-    """Draw the first preset: what the page shows where there is no JavaScript."""
-    from reproduce.harness.style import COLOURS, panels, plt
-
-    here = kept["settings"][place(kept, kept["presets"][0]["at"])]
-    columns = {1: 1, 4: 2, 8: 4}.get(len(kept["panels"]), 3)
-    rows = math.ceil(len(kept["panels"]) / columns)
-    fig, axes = panels(rows, columns, 2.7 * rows, squeeze=False)
-    for panel, ax in zip(kept["panels"], axes.flat, strict=False):
-        for line in panel["ground"]:
-            ax.add_artist(plt.Line2D(*np.array(line).T, color="0.75", lw=0.6))
-        ax.set(title=textwrap.fill(panel["title"], 96 // columns), xlabel=panel["x"],
-               ylabel=panel["y"], xscale="log" if "x" in panel["log"] else "linear",
-               yscale="log" if "y" in panel["log"] else "linear")
-    for ax in list(axes.flat)[len(kept["panels"]):]:
-        ax.set_visible(False)
-    last, ends_of = here["frames"] - 1, []
-    for k in here["series"]:
-        panel, kind, sampler, *lists, dashed = kept["shapes"][k]
-        points = [values for values in lists if isinstance(values, list)]
-        x, y, born, gone, full = (expand_range(values, len(points[0])) for values in lists)
-        visible = [(not born or born[i] <= last) and (not gone or gone[i] > last)
-                   for i in range(len(x))]
-        x, y = (np.array(values, float)[visible] for values in (x, y))
-        ax, colour = axes.flat[panel], COLOURS[(0, 4, 3)[sampler]] if sampler >= 0 else "0.5"
-        if kind == "bands":
-            for ends in zip(x, y, strict=True):
-                ax.axvspan(*ends, color=colour, alpha=0.2, lw=0)
-        if kind in ("line", "path", "trace", "chain"):
-            ax.plot(x, y, color=colour, ls="--" if dashed else "-", lw=1)
-        if kind in ("dots", "path", "chain"):
-            hollow = [bool(full) and full[i] > last for i in np.flatnonzero(visible)]
-            ax.scatter(x, y, s=9, marker="o^s"[sampler], edgecolors=colour, linewidths=0.8,
-                       facecolors=["none" if empty else colour for empty in hollow])
-        if kind in ("now", "path", "trace"):
-            ends_of += ax.plot(x[-1:], y[-1:], "o^s"[sampler], color=colour, ms=6,
-                               mec="k", zorder=3)
-    for number, (panel, ax) in enumerate(zip(kept["panels"], axes.flat, strict=False)):
-        low_x, high_x, low_y, high_y = panel["box"] or limits(kept, here, number)
-        ax.set_xlim(low_x, high_x)
-        ax.set_ylim(low_y, high_y)
-    for mark in ends_of:  # one on the frame is drawn whole, above it
-        low_x, high_x, low_y, high_y = *mark.axes.get_xlim(), *mark.axes.get_ylim()
-        for x, y in zip(*mark.get_data(), strict=True):
-            mark.set_clip_on(not (low_x <= x <= high_x and low_y <= y <= high_y))
-    for name, colour, marker in zip(kept["samplers"], (0, 4, 3), "o^s", strict=False):
-        axes.flat[0].plot([], [], color=COLOURS[colour], marker=marker, label=name)
-    fig.legend(loc="outside lower center", ncols=3)
-    return fig

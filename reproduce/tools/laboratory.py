@@ -1,8 +1,7 @@
 """Compute what the laboratories show, for every setting of their grids.
 
 Run     python reproduce/tools/laboratory.py [author ...]    five minutes, of compiled samplers
-Writes  figures/laboratory/<author>.json, which reproduce/tools/pages.py puts into the page, and
-        figures/laboratory_<author>.png, which is shown where there is no JavaScript
+Writes  figures/laboratory/<author>.json, which reproduce/tools/pages.py puts into the page
 
 reproduce/<author>/laboratory.py says what is computed, harness/laboratory_page.py how it is stored.
 """
@@ -14,8 +13,7 @@ from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
 from reproduce.harness import laboratory_page
-from reproduce.harness.papers import ROOT, choose_papers
-from reproduce.harness.style import png
+from reproduce.harness.papers import choose_papers
 
 
 def main():
@@ -27,10 +25,7 @@ def main():
                 lambda grid, of=author: tqdm(grid, of))
         text = laboratory_page.write_json(kept)
         laboratory_page.path(author).write_text(text)
-        drawn = ROOT / "figures" / f"laboratory_{author}.png"
-        drawn.write_bytes(png(laboratory_page.picture(kept)))
-        print(f"figures/laboratory/{author}.json: {len(text.encode()) / 1000:.0f} kB;"
-              f" figures/{drawn.name}")
+        print(f"figures/laboratory/{author}.json: {len(text.encode()) / 1000:.0f} kB")
 
 
 if __name__ == "__main__":
