@@ -220,6 +220,9 @@ zhang_table4 0 0: row=SSHMC, paper; hours=2.6; min x=780; med x=3000; max x=3900
 zhang_table4 0 2: row=SSHMC, unit; acceptance=0.80; hours=0.0139; min x=780.0 (7.8); med x=3000
     (30); max x=3900 (39); sigma^2=2101 (21); beta=270.0 (2.7); least/h=1.94e+04; squares=54.6
     (5.5); draws=5000; chains=2; diverged=0
+zhang_table4 0 7: row=HMC; acceptance=0.80; hours=0.139; min x=78.00 (0.78); med x=300.0 (3.0);
+    max x=390.0 (3.9); sigma^2=210.1 (2.1); beta=27.00 (0.27); least/h=1.94e+03; squares=54.6
+    (5.5); draws=500; chains=2; diverged=0
 zhang_table4 1 1: row=SSHMC, unit; set=2; min x=787.8; med x=3030; max x=3939; sigma^2=2122;
     beta=272.7
 zhang_errata 0 0: =Z1; number=mean of v; of the paper=0.0000 (0.0030); of ours=0.0000 (0.0030)

@@ -79,7 +79,7 @@ def test_what_depends_on_the_slope_is_not_specified(slope):
 def test_the_quantities_of_a_data_set_by_another_route():
     cases = illustrative(3, 5.0)
     found = fig4.one_data_set(cases)
-    assert (fig4.FRACTION, fig4.FRACTION_SIMULATED) == (0.3, 0.4)  # Sections 3.2 and 3.3.1
+    assert fig4.FRACTION == 0.3  # Section 3.2
     _, fit, parts = fig4.split(cases, 0.3)
     X, q = np.c_[np.ones(100), cases.X], fit.q
     eta = X @ q
@@ -112,6 +112,14 @@ def test_the_quantities_of_a_data_set_by_another_route():
                                ("left", np.array([0.0, 1.0, 0.0]), lambda d: np.sum(d**2))):
         slow, whole = dU(direction, near[30:], 0), dU(direction, near, 1)
         assert getattr(found, key) == pytest.approx(of(slow) / of(whole), rel=1e-9)
+
+
+def test_the_simulated_data_have_a_share_of_cases_of_their_own(monkeypatch):
+    for name, stands_for in (("simulated_logistic", lambda: "simulated"),
+                             ("split", lambda *of: (None, *of)), ("information", lambda *of: of)):
+        monkeypatch.setattr(fig4, name, stands_for)
+    monkeypatch.setattr(fig4.illustration, "by_slope", lambda *_: {})
+    assert fig4.run(None, None).simulated == ("simulated", 0.4)  # Section 3.3.1
 
 
 def test_what_the_parts_leave_of_a_sum_is_relative_to_the_first(monkeypatch):

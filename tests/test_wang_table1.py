@@ -123,8 +123,10 @@ def test_a_run_of_seconds(figures):
 
 
 def test_what_is_no_mode_has_no_width_and_each_cell_stands_below_its_head(monkeypatch):
-    monkeypatch.setattr(table1, "grad_U", lambda q, model: np.array([4.0, -1.0]) * q)
-    np.testing.assert_allclose(table1.widths(np.ones(2), None), [0.5, np.nan], rtol=1e-9)
+    H = np.array([[4.0, 2.0, 0.0], [2.0, 4.0, 0.0], [0.0, 0.0, -1.0]])  # a variance is 4 / 12
+    monkeypatch.setattr(table1, "grad_U", lambda q, model: H @ q)
+    np.testing.assert_allclose(table1.widths(np.ones(3), None), [3**-0.5, 3**-0.5, np.nan],
+                               rtol=1e-9)
     sets = table1.DataSets(widths=[[1.0, 2.0, 3.0]] * 2, gain=None, other=[[1.0, -1.0, 0.0]] * 2,
                            worse=[4.0] * 2, noise=[[-30.0]] * 2, less=[-9.0] * 2, same=None)
     (row,), (other,) = read_tables(table1.table(

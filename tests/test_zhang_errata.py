@@ -75,6 +75,9 @@ def test_the_misprints_of_the_tables_are_known_and_there_are_no_others():
     assert {what for what in found if found[what] == "known difference"} == {
         f"{t}, {m}: {c}" for t, m, c in MISPRINTS} | {
         "Table 3: time of SSHMC / HMC", "Table 1: min ESS/s of x, RMHMC(Gibbs) / SSHMC"}
+    assert result.sentences == pytest.approx({"7 times": 883 / 162, "two times": 1.57 / 0.89,
+                                              "six times": 103.8 / 16.0,
+                                              "better low level": 55.15 / 103.57}, rel=1e-12)
     assert set(found.values()) == {"agrees", "known difference"}
 
 
