@@ -42,7 +42,7 @@ def draw(names):
         raise SystemExit(f"{min(unknown)} is no exercise: say paquet-1 to wang-12, or nothing")
     drawn = json.loads(DRAWN.read_text()) if DRAWN.exists() else {}
     DRAWN.parent.mkdir(exist_ok=True)
-    right = {}  # (script, whether of mirrors): how it is without a bug
+    right = {}  # {picture's name: the run without a bug}
     with tempfile.TemporaryDirectory() as folder:
         copies = {}
         for exercise in (exercise for exercise in every if not names or exercise.anchor in names):
@@ -50,20 +50,19 @@ def draw(names):
             of_mirrors = (ROOT / twin).exists()
             if of_mirrors not in copies:
                 copies[of_mirrors] = copy_project(Path(folder) / str(of_mirrors), of_mirrors)
-            key = exercise.script, of_mirrors
             as_it_is = f"{exercise.script}{'_mirror' * of_mirrors}.png"
-            if key not in right:
-                right[key] = without_a_bug(copies[of_mirrors], exercise.script)
-                (DRAWN.parent / as_it_is).write_bytes(shrink(right[key]["picture"]))
-            with_it = with_a_bug(copies[of_mirrors], exercise, right[key])
+            if as_it_is not in right:
+                right[as_it_is] = without_a_bug(copies[of_mirrors], exercise.script)
+                (DRAWN.parent / as_it_is).write_bytes(shrink(right[as_it_is]["picture"]))
+            with_it = with_a_bug(copies[of_mirrors], exercise, right[as_it_is])
             picture = with_it.pop("picture")
             path = DRAWN.parent / f"{exercise.anchor}.png"
             path.write_bytes(shrink(picture)) if picture else path.unlink(missing_ok=True)
             drawn[exercise.anchor] = {"script": exercise.script, "as_it_is": as_it_is,
-                                  "patch": digest(exercise.bug), "steady": right[key]["steady"],
+                                  "patch": digest(exercise.bug), "steady": right[as_it_is]["steady"],
                                   **with_it}
             DRAWN.write_text(json.dumps(drawn, indent=1, sort_keys=True) + "\n")
-            same = picture == right[key]["picture"]
+            same = picture == right[as_it_is]["picture"]
             print(f"{exercise.anchor}: {consequence(drawn[exercise.anchor], same)}", flush=True)
 
 
