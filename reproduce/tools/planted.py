@@ -58,9 +58,9 @@ def draw(names):
             picture = with_it.pop("picture")
             path = DRAWN.parent / f"{exercise.anchor}.png"
             path.write_bytes(shrink(picture)) if picture else path.unlink(missing_ok=True)
-            drawn[exercise.anchor] = {"script": exercise.script, "as_it_is": as_it_is,
-                                  "patch": digest(exercise.bug), "steady": right[as_it_is]["steady"],
-                                  **with_it}
+            drawn[exercise.anchor] = {
+                "script": exercise.script, "as_it_is": as_it_is, "patch": digest(exercise.bug),
+                "steady": right[as_it_is]["steady"], **with_it}
             DRAWN.write_text(json.dumps(drawn, indent=1, sort_keys=True) + "\n")
             same = picture == right[as_it_is]["picture"]
             print(f"{exercise.anchor}: {consequence(drawn[exercise.anchor], same)}", flush=True)
