@@ -172,7 +172,9 @@ def test_every_departure_is_at_its_line_or_among_those_without_one(author, commi
         texts = [" ".join(e[2].split()) for e in rest[:end] if e[0] == "aside"]
         said = [each for each in texts if each.startswith(f"≠ {departure.where} ")
                 and (departure.test == LABEL or departure.test.rpartition("::")[2] in each)
-                and words(f"{departure.theirs} {departure.ours} {departure.why}") <= words(each)]
+                and any(words(departure.theirs) <= words(each[: here.start()])
+                        and words(f"{departure.ours} {departure.why}") <= words(each[here.end():])
+                        for here in re.finditer(" here ", each))]
         assert len(said) == 1
         link = "a", departure.where, where.line(min(departure.lines))
         assert link in [(tag, text, attributes.get("href", "").rpartition("#")[2])

@@ -286,6 +286,8 @@ def check_replay(page, k, run, j, replay):
     assert step(page)[0] == len(replay["steps"]) - 1
     if run["picture"]["kind"] == "plane":  # beside it is the way of the code as it is
         assert page.locator("[data-dock=picture] path.other").count() == 2
+        assert {each.split()[0] for each in of_each(
+            page, "[data-dock=picture] circle", "e.getAttribute('class')")} == {"theirs"}
     page.keyboard.press("ArrowLeft")
     check_step(page, run, replay, step(page)[0])
     # and back to the code as it is
