@@ -1,5 +1,7 @@
 """models/linking.py: long functions are compiled once, short ones in each that calls them."""
 
+import sys
+
 import numba
 import numpy as np
 import pytest
@@ -77,10 +79,12 @@ def test_ctrl_c_while_llvm_calls_python_is_raised_and_nothing_is_written(hook, m
 
     written, other = [], njit(lambda x: x - 1.0)
     monkeypatch.setattr(cache, "write", lambda *arguments: written.append(arguments))
+    monkeypatch.setattr(sys, "unraisablehook", print)
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
         patch.setattr(library(long).codegen._engine._ee, hook, pressed)
         other(2.0)
     assert not written and other(2.0) == 1.0 and library(other).machine_code
+    assert sys.unraisablehook is print  # whoever has set it
 
 
 def test_options_are_equal_whether_they_were_given_or_left_out():
