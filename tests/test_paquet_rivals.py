@@ -300,6 +300,11 @@ def test_the_hardest_setting_is_so_in_every_sense(other, found):
     assert changed(**other)[HARDEST] == found
 
 
+def test_claims_on_most_draws_are_on_the_last_row():
+    result = made_up({(KEYS[0], "bridge", 9): row("bridge", spread=1.5)})
+    assert script.largest(result, KEYS[0], "bridge") is result.rows[KEYS[0], "bridge", 9]
+
+
 @pytest.mark.parametrize("N", [767, 365])
 def test_the_bridge_that_other_scripts_ask_for_is_the_longest_of_this_one(N, monkeypatch):
     tasks, other, named = asked(digits_3v5()), Stored("paper"), []

@@ -184,7 +184,9 @@ def test_chains_start_at_the_first_draw_which_is_of_the_normal_approximation(sma
 
 def made_up():
     return {(name, method): {
-        "together": five(), "per gradient": Measured(-value, 0.05), "believed": True,
+        "together": five()._replace(ess=np.array([1e3, 900.0, 1e3, 1e3]),
+                                    ess_squares=np.array([2e3, 1e3, 800.0, 1e3])),
+        "per gradient": Measured(-value, 0.05), "believed": True,
         "rhat": 1.0, "bulk": 900.0, "tail": 800.0, "halves": 1.0, "e_bfmi": 0.9, "tuned": {
             "setting": [0.2, 2, 0.25, k + 10], "share": 0.6, "left": 0.5, "gradients": 2e4,
             "rates": np.linspace(0.99, 0.1, 12).tolist()}}

@@ -2,6 +2,7 @@
 
 from functools import cache
 from itertools import count, product
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -61,6 +62,19 @@ def test_a_scan_of_slices_has_the_least_cost_of_three_rows():
     assert plane.log_cost_per_draw(each, (1, 1)) == pytest.approx((np.log(12), 0.1), rel=1e-12)
     # (2, 1) is lower, by 0.4 standard errors of its own
     assert plane.least_log_cost_ratio(each).value == pytest.approx(np.log(2 / 3), rel=1e-12)
+
+
+def test_an_evaluation_is_priced_by_how_many_variables_have_changed(monkeypatch):
+    for name, stands_for in (
+            ("replicates_by_key", lambda experiment, function, tasks, *_, **__: tasks),
+            ("combine", lambda chains: {}), ("share_of_hits", lambda chain: 0.5),
+            ("clocks", lambda experiment, rows, *_: dict.fromkeys(rows)),
+            ("cost", lambda chains, method, priced, *_: priced)):
+        monkeypatch.setattr(plane, name, stands_for)
+    rows = plane.run(SimpleNamespace(budget="paper", seed=1), None)["rows"]
+    assert {(unit, *pair) for units in rows.values() for unit, names in units.items()
+            for pairs in names.values() for pair, each in pairs.items()
+            if each["cost"] == "variable"} == {("random", 1, 1)}
 
 
 def test_what_a_mark_knows_by_enumeration():

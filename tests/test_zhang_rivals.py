@@ -354,3 +354,10 @@ def test_the_density_is_that_of_the_model_times_the_jacobian(n, phi):
     # h^4 / 30 = 3e-14 times fifth derivatives, and rounding of 1e-13 U
     np.testing.assert_allclose(grad_U(q, model), numeric, rtol=0, atol=1e-9 * np.abs(
         numeric).max())
+
+
+def test_the_counts_are_the_first_of_table_4_on_the_unit_square(monkeypatch):
+    monkeypatch.setattr(script, "three_problems", lambda folder, counts: SimpleNamespace(
+        names={"Cox": counts}, _replace=lambda names: names))
+    names = script.cases(SimpleNamespace(data=None))
+    assert names == {"funnel": None, "Cox": "simulated Cox process, 32 x 32, unit, seed 27"}
