@@ -49,12 +49,14 @@ from models.interface import (
     velocity_theta,
 )
 
-STEPS = (1e-2, 1e-3, 1e-4, 1e-5)  # of differences, relative to an entry of q or to 1
+# of differences, relative to an entry of q or to 1; finer ones where rounding leaves six digits
+STEPS, FINER = (1e-2, 1e-3, 1e-4, 1e-5), (1e-6, 1e-7, 1e-8, 1e-10)
 # what all samplers of hierarchical models together ask for
 BLOCKS = (precompute_phi, precompute_theta, U_theta, grad_U_theta, U_prior, U_phi, grad_U_phi,
           grad_U2, momentum_theta, velocity_theta, log_det_theta, momentum_phi, velocity_phi,
           log_det_phi)
-TOLERANCE = 1e-5  # relative to the largest entry; differences are good to about 1e-9
+TOLERANCE = 1e-5  # relative; differences are good to about 1e-9
+ROUNDING = 10 * np.finfo(float).eps  # of a number or of a sum, relative to it
 
 
 class Row(NamedTuple):
@@ -65,7 +67,7 @@ class Row(NamedTuple):
     where: str  # the entry that is most off
     found: float  # there
     expected: float
-    error: float  # relative to the largest entry of both
+    error: float  # relative to the entry, of a gradient; else to the largest of all
     note: str = ""  # what is wrong beside the number
 
     @property
@@ -136,43 +138,58 @@ def has(model, function):
     return type(model) in function.implementations
 
 
-def compare(function, compared_with, found, expected, note="", scale=1e-300):
+def compare(function, compared_with, found, expected, note="", scale=1e-300, each=False):
     """Return the Row of two arrays of one shape, or say that the shapes differ.
 
-    scale : what an error is relative to where both arrays are smaller
+    scale : what an error is relative to where both arrays are smaller; (n,) for `each` entry apart
     """
     found, expected = np.asarray(found, float), np.asarray(expected, float)
     if found.shape != expected.shape:
         return Row(function, compared_with, "shape", np.nan, np.nan, np.nan,
                    f"has shape {found.shape}, not {expected.shape}")
-    gap = np.abs(found - expected)
-    worst = np.unravel_index(np.argmax(np.where(np.isnan(gap), np.inf, gap)), gap.shape)
-    scale = max(np.abs(expected).max(), np.abs(found).max(), scale)
+    sizes = np.maximum(np.abs(expected), np.abs(found))
+    error = np.abs(found - expected) / np.maximum(
+        sizes if each else np.nan_to_num(sizes).max(), scale)
+    worst = np.unravel_index(np.argmax(np.where(np.isnan(error), np.inf, error)), error.shape)
     return Row(function, compared_with, str(list(map(int, worst))) if worst else "", found[worst],
-               expected[worst], gap[worst] / scale, note)
+               expected[worst], error[worst], note)
 
 
 def differences(f, x, derivative):
     """Return the differences of f along each entry of x that are nearest to `derivative`.
 
     Of several steps one suits each entry: a small one is lost in rounding, a large one bends.
+    Returns them and, (d,), what rounding may make of them.
     """
-    derivative = np.asarray(derivative, float)
-    best = np.full((x.size, *np.shape(f(x))), np.nan)
+    derivative, size = np.asarray(derivative, float), np.abs(f(x)).max()
+    best, noise = np.full((x.size, *np.shape(f(x))), np.nan), np.zeros(x.size)
     if derivative.shape != best.shape:
-        return best
+        return best, noise
     for i in range(x.size):
         gap = np.inf
-        for step in STEPS:
+        for step in STEPS + FINER:
             e = np.zeros(x.size)
-            e[i] = step * max(abs(x[i]), 1.0)
+            e[i] = x[i] + step * max(abs(x[i]), 1.0) - x[i]  # as it is in numbers with 53 bits
             with np.errstate(all="ignore"):
                 one = (8 * (np.asarray(f(x + e)) - f(x - e)) - f(x + 2 * e) + f(x - 2 * e)
                        ) / (12 * e[i])
-            off = np.abs(one - derivative[i]).max()
+            off, largest = np.abs(one - derivative[i]).max(), np.abs(one).max()
+            lost = ROUNDING * size / e[i]
+            if step in FINER and not lost < 1e-5 * largest:
+                break  # what is lost in rounding would agree with a derivative of 0
             if off < gap or np.isnan(best[i]).any():  # of a derivative that is nan, the first one
-                gap, best[i] = off, one
-    return best
+                gap, best[i], noise[i] = off, one, lost
+            if gap <= 1e-9 * largest:
+                break
+    return best, noise
+
+
+def compare_derivative(name, compared_with, f, x, found, note=""):
+    """Return the Row of a derivative of f at x and of its differences; of a gradient by entry."""
+    expected, noise = differences(f, x, found)
+    each = np.ndim(found) == 1
+    scale = np.maximum(np.nan_to_num(noise) / TOLERANCE, 1e-300)
+    return compare(name, compared_with, found, expected, note, scale if each else scale.max(), each)
 
 
 def untouched(function, q, model):
@@ -218,9 +235,8 @@ def check_plain(q, model, rng):
                           f"returns {type(found).__name__} of {np.asarray(found).dtype}"
                           + f", and {note}" * bool(note))
                 continue
-            expected = differences(lambda x, f=function: f(x, model), q, found)
-            yield compare(derivative.__name__, f"differences of {function.__name__}", found,
-                          expected, note)
+            yield compare_derivative(derivative.__name__, f"differences of {function.__name__}",
+                                     lambda x, f=function: f(x, model), q, found, note)
     for function in (hessian, metric):
         if has(model, function):
             yield from check_symmetric(function.__name__, function(q, model))
@@ -300,7 +316,8 @@ def check_blocks(q, model, rng):
         return U_theta(q[:n], precompute_phi(q[n:], model), model) + U_prior(q[n:], model)
 
     yield compare("U_theta", "U_phi - U_prior: the rest has no phi", differences(
-        likelihood, phi, np.zeros(h)), np.zeros(h), scale=1 + np.abs(np.nan_to_num(gradient)).max())
+        likelihood, phi, np.zeros(h))[0], np.zeros(h),
+        scale=1 + np.abs(np.nan_to_num(gradient)).max())
     for function, x, energy, found in (
             (grad_U_theta, theta, lambda x: U_theta(x, Phi, model),
              grad_U_theta(theta, Phi, model)),
@@ -314,8 +331,8 @@ def check_blocks(q, model, rng):
              lambda x: metric_phi(precompute_phi(x, model), Theta, model),
              metric_gradient_phi(Phi, Theta, model) if has(model, metric_gradient_phi) else None)):
         if has(model, function) or function is add_grad_auxiliary_phi:
-            yield compare(function.__name__, "differences of what it is the gradient of", found,
-                          differences(energy, x, found))
+            yield compare_derivative(function.__name__, "differences of what it is the gradient of",
+                                     energy, x, found)
     for block, momentum, velocity, log_det, given, z in (
             ("theta", momentum_theta, velocity_theta, log_det_theta, Phi, z_theta),
             ("phi", momentum_phi, velocity_phi, log_det_phi, Theta, z_phi)):

@@ -65,6 +65,24 @@ def test_a_wrong_gradient_is_named_with_its_entry_and_its_size(q, wrong, error, 
     assert line.startswith("grad_U") and f"{row.found:.6g}" in line and f"{row.error:.1e}" in line
 
 
+def test_each_entry_of_a_gradient_counts_whatever_the_others():
+    (row,) = off(RIGHT._replace(a=np.array([1e6, 2.0, 3.0]), sign=-1.0), np.ones(3))
+    assert row.where == "[2]" and row.error == pytest.approx(2.0, rel=1e-6)
+
+
+Peak = own("Peak", lambda q, model: 300 + np.log1p(((q - model.at) / model.scale)**2).sum(),
+           lambda q, model: model.slope * 2 * (q - model.at) / (model.scale**2 + (q - model.at)**2),
+           at=float, scale=float, slope=float)
+
+
+@pytest.mark.parametrize(("at", "scale"), [(0.0, 1.0), (2e3, 0.1), (1e6, 1.0), (0.0, 1e-6)])
+def test_a_gradient_is_right_on_any_scale_and_at_a_mode(at, scale):
+    for q in (at, at + 0.3 * scale):
+        assert off(Peak(at, scale, 1.0), np.full(2, q)) == []
+    for slope in (0.0, 1.001):
+        assert off(Peak(at, scale, slope), np.full(2, q))
+
+
 @pytest.mark.parametrize("wrong", [dict(sign=-1.0), dict(slope=1.1), dict(slope=0.0)])
 @pytest.mark.parametrize("q", [np.zeros(3), np.array([1.0, -2.0, 0.5])])
 def test_a_sampler_warns_of_a_wrong_gradient(q, wrong):
