@@ -34,6 +34,7 @@ from tqdm import tqdm
 from algorithms.generalised_leapfrog import rmhmc as generalised_rmhmc
 from algorithms.hmc import hmc
 from algorithms.hoffman_nuts_fast import (
+    DEEPEST,
     begin_warm_up,
     continue_chain,
     continue_warm_up,
@@ -580,6 +581,9 @@ def warn(found):
             said.append(f"chain {k} has not moved from where it started: " + (
                 "its steps are too small, so take larger ones" if small else
                 f"{shorter}, or begin where U is finite all around"))
+        if np.median(getattr(chain, "depths", 0)) >= DEEPEST:
+            said.append(f"most trajectories of chain {k} double {DEEPEST} times or more: take units"
+                        " in which standard deviations are about 1, or mass='fisher'")
     proposals = sum(rates_of(chain).size for chain in found.chains)
     if found.divergences > OFTEN * proposals:
         said.append(f"{found.divergences} of {proposals} trajectories diverged: {shorter}, or"

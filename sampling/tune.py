@@ -75,7 +75,7 @@ def tune(sampler, *arguments, target=0.8, **named):
     starts = [name for name in given if name in STARTS]
     for moving, rounds, rate in [*alone, (names, ROUNDS * len(names), target)]:
         given, reached = stage(sampler, given, starts, names, moving, rounds, rate)
-    if abs(reached - target) > FAR:
+    if abs(reached - target) > FAR or reached < target / 2:
         warnings.warn(f"the pilot accepts {reached:.2f}, not {target:g}, at its last steps: begin"
                       " where the density is high, or run tune again from its start and steps",
                       RuntimeWarning, stacklevel=2)

@@ -65,6 +65,18 @@ def test_a_wrong_gradient_is_named_with_its_entry_and_its_size(q, wrong, error, 
     assert line.startswith("grad_U") and f"{row.found:.6g}" in line and f"{row.error:.1e}" in line
 
 
+def test_a_point_near_q_may_be_where_the_density_raises():
+    def energy(q, model):
+        if abs(q[0]) >= 1.0:
+            raise ValueError("a correlation of 1 and more")
+        return np.log(1 - q[0]**2)
+
+    pair = own("Pair", energy, lambda q, model: -2 * q / (1 - q**2))
+    assert off(pair(), np.array([0.5])) == [] == off(pair(), np.array([0.92]))
+    with pytest.raises(ValueError, match="a correlation of 1 and more"):
+        check_model(pair(), np.array([1.5]))
+
+
 def test_each_entry_of_a_gradient_counts_whatever_the_others():
     (row,) = off(RIGHT._replace(a=np.array([1e6, 2.0, 3.0]), sign=-1.0), np.ones(3))
     assert row.where == "[2]" and row.error == pytest.approx(2.0, rel=1e-6)

@@ -412,6 +412,8 @@ SLOW = dict(rates=np.full(20, 1e-22), divergent=np.zeros(20, bool))
     (nuts, SLOW | dict(divergent=np.ones(20, bool)),
      "40 of 40 trajectories diverged: take a larger target, .* warm_up .*, or take coordinates"),
     (hmc, STILL | dict(accepted=np.ones(20, bool)), "chain 0 has not .*: its steps are too small"),
+    (nuts, SLOW | dict(depths=np.repeat([4, 10], [9, 11])),
+     "most trajectories of chain 1 double 10 times or more: take units .*, or mass='fisher'"),
     (slice_sampling, {}, "chain 1 has not moved from where it started: halve w, or begin")])
 def test_chains_that_go_nowhere_say_so(sampler, fields, said):
     chain = SimpleNamespace(samples=np.zeros((20, 1)), **fields)

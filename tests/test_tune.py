@@ -95,8 +95,9 @@ def test_a_target_that_no_step_has_is_warned_of(error, rate):
     def hopeless(q0, eps, n, rng):
         return Drawn(samples=np.tile(q0, (n, 1)), energy_error=np.full(n, error))
 
-    with pytest.warns(RuntimeWarning, match=f"the pilot accepts {rate}, not 0.8"):
-        tune(hopeless, np.zeros(1), 1.0, rng=None)
+    for target in (0.8, 0.05):
+        with pytest.warns(RuntimeWarning, match=f"the pilot accepts {rate}, not {target}"):
+            tune(hopeless, np.zeros(1), 1.0, rng=None, target=target)
 
 
 @pytest.mark.parametrize(("call", "said"), [
