@@ -120,14 +120,16 @@ def main(settings, found=None):
     for k, path in enumerate(found, 1):
         print(f"\n=== {k}/{len(found)} {path.stem}", flush=True)
         runs.append(run(path, settings))
-        if not settings.shard:
-            write(target, results(runs, settings))
         if pressed or runs[-1].status in INTERRUPTED:
             return 130
     failed = [r.script for r in runs if r.status]
     again = [r.script for r in runs if AGAIN in r.last]
-    outcome = (target if not settings.shard else f"shard {settings.shard}: " + (
-        f"{AGAIN} by {', '.join(again)}" if again else "no other round is needed"))
+    if settings.shard:
+        outcome = f"shard {settings.shard}: " + (
+            "submit it again: a script failed" if failed else
+            f"{AGAIN} by {', '.join(again)}" if again else "no other round is needed")
+    else:
+        write(outcome := target, results(runs, settings))
     print(f"\n{len(runs) - len(failed)} of {len(runs)} scripts succeeded"
           + f"; failed: {', '.join(failed)}" * bool(failed) + f"\n{outcome}")
     return int(bool(failed))
@@ -135,6 +137,6 @@ def main(settings, found=None):
 
 if __name__ == "__main__":
     if sys.argv[1:] == ["--tables"]:
-        raise SystemExit(tables())
+        raise SystemExit(exit_status(tables))
     signal.signal(signal.SIGINT, lambda *_: pressed.append(True))
     raise SystemExit(exit_status(main, parse(__doc__)))

@@ -14,12 +14,17 @@
 set -euo pipefail
 
 submit() {
-  local tasks=$1 rounds=$2 script round job after=()
+  local tasks=$1 rounds=$2 script round job after=() options=("${@:4}") i
   script=$(realpath -e "$3")
+  for i in "${!options[@]}"; do  # a folder is where this was called
+    if [ "$i" != 0 ] && [ "${options[i - 1]}" = --data ]; then
+      options[i]=$(realpath -e "${options[i]}")
+    fi
+  done
   cd "$(dirname "${BASH_SOURCE[0]}")/.."
   for ((round = 1; round <= rounds; round++)); do
     job=$(sbatch --parsable --chdir="$PWD" --array="${ARRAY:-1-$tasks}" ${after[@]+"${after[@]}"} \
-      reproduce/slurm.sh "$tasks" "$rounds" "$script" "${@:4}")
+      reproduce/slurm.sh "$tasks" "$rounds" "$script" ${options[@]+"${options[@]}"})
     job=${job%%;*}  # on some clusters a name follows
     echo "round $round of $rounds: job $job"
     after=("--dependency=afterany:$job")  # whatever became of its tasks

@@ -97,6 +97,10 @@ def test_a_shard_is_passed_on_and_says_which_scripts_need_another_round(everythi
     script("paquet_fig1", "'none'", SHARD.replace("{name}", "paquet_fig1"))
     assert every.main(settings, fakes(tmp_path / "scripts")) == 0
     assert capsys.readouterr().out.splitlines()[-1] == "shard 2/3: no other round is needed"
+    script("paquet_fig1", 1, SHARD.replace("{name}", "paquet_fig1"))
+    assert every.main(settings, fakes(tmp_path / "scripts")) == 1
+    assert capsys.readouterr().out.splitlines()[-1] == (
+        "shard 2/3: submit it again: a script failed")
     assert not (figures / "results.md").exists()
 
 
@@ -110,7 +114,7 @@ def test_an_interrupted_script_stops_the_others(everything, tmp_path, figures, m
     script("paquet_fig1", status, text)
     script("wang_table1")
     assert every.main(SETTINGS, fakes(tmp_path / "scripts")) == 130
-    assert not (figures / "wang_table1.json").exists()
+    assert not any((figures / name).exists() for name in ("wang_table1.json", "results.md"))
 
 
 def test_all_data_sets_are_fetched_and_a_missing_one_is_status_2(monkeypatch, capsys):

@@ -160,3 +160,14 @@ def test_of_equal_settings_the_cheapest_is_a_sample():
 ])
 def test_differences(old, new, where):
     assert rekey.differences(old, new) == where
+
+
+@pytest.mark.parametrize("content", [None, b"damaged"])
+def test_what_cannot_be_read_is_left_as_it_is(store, content):
+    path = rekey.STORE / f"{NAME}.json.gz"
+    path.unlink()
+    if content:
+        path.write_bytes(content)
+    with pytest.raises(SystemExit, match=f"{NAME} has no replicates that can be read"):
+        rekey.rekey([NAME])
+    assert (path.read_bytes() if content else None) == content

@@ -344,6 +344,21 @@ def test_what_fresh_has_computed_takes_the_place_of_what_is_packed(log, capsys):
     assert "2 of 3 replicates are kept" in capsys.readouterr().err
 
 
+def test_code_that_was_edited_since_its_key_was_computed_stores_nothing(log, tmp_path):
+    task = {"seed": 1, "log": str(log)}
+    where = harness.address(draw)
+    harness.in_worker(*where, harness.fingerprint(draw), task, tmp_path / "right")
+    with pytest.raises(harness.cluster.ClusterError, match="The code was edited while this ran"):
+        harness.in_worker(*where, "of before", task, tmp_path / "wrong")
+    assert [path.name for path in tmp_path.iterdir() if path.name in ("right", "wrong")] == [
+        "right"]
+
+
+def test_a_pack_that_cannot_be_read_is_not_a_damaged_one(tmp_path):
+    with pytest.raises(IsADirectoryError):
+        harness.unpack(tmp_path)
+
+
 @pytest.mark.parametrize("damage", [
     lambda b: b[: len(b) // 2], lambda b: b"", lambda b: b"x" * 9,
     lambda b: b[:20] + bytes([255]) * 20 + b[40:], lambda b: gzip.compress(b"\xff"),

@@ -12,6 +12,7 @@ import socket
 import subprocess
 import sys
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
@@ -181,12 +182,13 @@ def test_each_round_waits_for_the_one_before(tmp_path):
     path = os.pathsep.join([str(tmp_path), os.environ["PATH"]])
     assert jobs(run("7", "3", str(script), "--seed", "5", PATH=path).stdout) == ["1", "2", "3"]
     assert jobs(run("7", "1", str(script), PATH=path, ARRAY="4").stdout) == ["4"]
+    assert jobs(run("7", "1", str(script), "--data", ".", PATH=path).stdout) == ["5"]
     start, end = f"--parsable --chdir={ROOT} --array=", "reproduce/slurm.sh 7"
     assert (tmp_path / "log").read_text().splitlines() == [
         f"{start}1-7 {end} 3 {script} --seed 5",
         f"{start}1-7 --dependency=afterany:1 {end} 3 {script} --seed 5",
         f"{start}1-7 --dependency=afterany:2 {end} 3 {script} --seed 5",
-        f"{start}4 {end} 1 {script}"]
+        f"{start}4 {end} 1 {script}", f"{start}1-7 {end} 1 {script} --data {Path.cwd()}"]
 
 
 @BASH

@@ -261,9 +261,21 @@ def by_name(function):
     return address(function) if getattr(function, "__qualname__", "").isidentifier() else None
 
 
-def in_worker(module, name, *rest):
+def in_worker(module, name, code, *rest):
     """Compute one replicate of a function that this process may not have imported."""
-    return compute(getattr(import_module(module), name), *rest)
+    function = getattr(import_module(module), name)
+    check_code(module, name, code)
+    return compute(function, code, *rest)
+
+
+@cache
+def check_code(module, name, code):
+    """Raise if a function, which is imported now, was edited since its key was computed."""
+    try:
+        cluster.agree((module, name), code)
+    except cluster.ClusterError as error:
+        raise cluster.ClusterError(f"The code was edited while this ran: a process {error}. What is"
+                                   " finished is kept; run the same command again.") from None
 
 
 def for_client(home, code, warm, task):
@@ -370,7 +382,8 @@ def unpack(path):
         return {key_of(record): record for record in records}
     except FileNotFoundError:
         return {}
-    except (OSError, EOFError, ValueError, LookupError, TypeError, RecursionError, zlib.error):
+    except (gzip.BadGzipFile, EOFError, ValueError, LookupError, TypeError, RecursionError,
+            zlib.error):
         print(f"{path} is damaged: what was in it is computed again", file=sys.stderr)
         return {}
 

@@ -124,6 +124,9 @@ def rekey(scripts, jobs=1, size=SAMPLES, before=None):
 
     stored = {script: list(replicates.unpack(STORE / f"{script}.json.gz").values())
               for script in scripts}
+    for script, records in stored.items():
+        if not records:
+            raise SystemExit(f"{script} has no replicates that can be read in {STORE}")
     codes = {(script, name): fingerprint(function_of(script, name))
              for script, records in stored.items()
              for name in {name for name, _ in groups(records)}}
