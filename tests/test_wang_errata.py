@@ -148,6 +148,8 @@ def test_a_run_of_seconds_finds_every_erratum(figures):
     # (32) is exact but for rounding, (37) is not
     largest = {line.get_label(): max(line.get_ydata()) for line in axes[0].lines}
     assert len(axes) == 4 and largest["(32)"] < 1e-6 < 0.01 < largest["(37)"]
+    # the geometric mean of Table 2's gains by a subset
+    assert np.log(axes[3].lines[0].get_ydata()).mean() == pytest.approx(np.log(1.85), abs=0.01)
 
 
 def test_a_gibbs_sweep_of_a_pair():

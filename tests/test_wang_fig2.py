@@ -1,5 +1,7 @@
 """Figure 2 of Wang and Neal: each claim on results whose truth is known."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -48,3 +50,15 @@ def test_each_panel_has_the_chains_of_its_method():
         first, other = made_up()[MAIN][method].rho
         np.testing.assert_array_equal(drawn["other chains"], other)
         np.testing.assert_array_equal(ax.containers[0].markerline.get_ydata(), first)
+
+
+def test_all_chains_are_of_one_data_set(monkeypatch):
+    def chains(store, function, wanted, *_, **__):
+        assert {task["index"] for each in wanted.values() for task in each} == {0}
+        return {key: [{"rho": [1.0], "tau": {"first": [2.0]}}] for key in wanted}
+
+    monkeypatch.setattr(fig2, "Experiment", lambda name, of: of)
+    monkeypatch.setattr(fig2, "replicates_by_key", chains)
+    found = fig2.run(SimpleNamespace(budget="paper", seed=1), None)
+    assert found == {setting: {method: Sampled([[1.0]], [2.0]) for method in (SOD, TEMPERED)}
+                     for setting in SETTINGS}

@@ -87,6 +87,15 @@ def test_the_figure_has_autocorrelation_times_and_not_their_logs():
     assert [bars.lines[0].get_ydata()[0] for bars in of_sod] == pytest.approx([1, 2, 3, 4])
 
 
+def test_both_sums_of_squares_have_the_errors_of_sweeps(monkeypatch):
+    asked = []
+    monkeypatch.setattr(table3.tables, "z_gain", lambda r, *which: asked.append(
+        [setting.split(",")[0] for setting in which]) or np.ones(2))
+    (claim,) = [each for each in table3.CLAIMS if each.what.startswith("sum of z^2")]
+    assert len(claim.ours(made_up())[0]) == 2
+    assert asked == [["sweep", "sweep"], ["variable", "sweep"]] * 2
+
+
 def test_the_claim_about_few_columns_names_the_rows_that_have_few():
     few = [n for n, row in ROWS.items() if row.m.get(NYSTROM, row.n) < 0.15 * row.n]
     (claim,) = [each for each in table3.CLAIMS if "m below .15 n" in each.what]

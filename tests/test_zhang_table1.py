@@ -302,6 +302,13 @@ def test_the_three_readings_of_the_same_step():
         assert reading(setting) == name and steps(SSHMC, setting) == f"{name}, 7"
     assert reading(made["halves"] | {"n_phi": 2}) is None
     assert reading(made["halves"] | {"eps_theta": 0.05}) is None
+    # an ABLA step has the leapfrogs of theta twice, and those of phi once
+    result = made_up()
+    first = result.rows[SSHMC].setting
+    assert (first["L"], first["n_theta"], first["n_phi"]) == (200, 2, 1)
+    more = result.rows | {SSHMC: result.rows[SSHMC]._replace(setting=first | {"n_theta": 4})}
+    assert (funnel.leapfrog_ratio(result._replace(rows=more)).value
+            - funnel.leapfrog_ratio(result).value) == pytest.approx(np.log(9 / 5), rel=1e-12)
     # 8 leapfrogs of theta take four times as long as 2 of phi
     assert sshmc_setting(4, 2, 4, 0.2, 7)["eps_theta"] == pytest.approx(0.2, rel=1e-15)
     assert (steps(GIBBS, SETTINGS[GIBBS]), steps(HMC, SETTINGS[HMC])) == ("2 and 1", "3")

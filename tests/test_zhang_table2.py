@@ -176,6 +176,9 @@ def test_estimates_are_means_over_runs():
     found = logistic.estimates(runs, {})
     assert found.v == pytest.approx((115.0, np.std([0, 10, 20, 30], ddof=1) / 2))
     assert found.max.value == 122.0
+    # of each run the least of the weights, or v: 100, 110 and 112
+    assert logistic.estimates([*runs[:2], runs[2] | {"w": [112.0, 200.0, 300.0]}],
+                              {}).least.value == pytest.approx(322 / 3)
 
 
 DATA = f"{STAND_IN}1"
