@@ -101,11 +101,12 @@ def test_fresh_another_name_another_task_and_other_code_compute_again(log, monke
 
 
 @pytest.mark.parametrize(("fresh", "said"), [
-    (False, "the same command to resume"), (True, "the same command without --fresh to resume")])
+    (False, "run the same command to resume."), (True, "the same command without --fresh goes on,"
+     " with earlier results for the others where there are any.")])
 def test_who_interrupts_a_fresh_run_is_told_not_to_begin_anew(fresh, said, capsys):
     with pytest.raises(SystemExit, match="130"):
         replicates("stop", SETTINGS._replace(fresh=fresh), stop, [{}])
-    assert capsys.readouterr().err.endswith(f"0 of 1 replicates are kept; run {said}.\n")
+    assert capsys.readouterr().err.endswith(f"0 of 1 replicates are kept; {said}\n")
 
 
 def changed(change):

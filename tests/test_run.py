@@ -42,6 +42,13 @@ def test_options():
     assert os.environ["PAPERS_DATA"].split(os.pathsep) == [str(ROOT / "tests"), str(ROOT), ""]
 
 
+def test_a_folder_with_the_sign_between_folders_in_its_name_is_refused(tmp_path, capsys):
+    (tmp_path / os.pathsep).mkdir()
+    with pytest.raises(SystemExit, match="2"):
+        parse("", ["--data", str(tmp_path / os.pathsep)])
+    assert f"must have no {os.pathsep} in its name" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(("wrong", "said"), [
     *((wrong, "error: ") for wrong in (
         "--jobs -1", "--jobs x", "--jobs 1.5", "--seed -1", f"--seed {'9' * 5000}", "--budget long",
@@ -274,7 +281,7 @@ def test_an_output_that_cannot_be_written_is_a_sentence_and_exit_status_2(tiny):
     with open("/dev/full", "w") as full:
         status, (said,) = ended(start("--jobs", "0", stdout=full))
     assert status == 2
-    assert said.startswith("What is printed cannot be read or written: No space left")
+    assert said.startswith("What is printed, or a file, cannot be read or written: No space left")
 
 
 def test_a_reader_that_goes_away_costs_no_result(tiny):
@@ -297,8 +304,9 @@ def test_a_poor_environment_does_no_harm(tiny, tmp_path):
     assert process.returncode == 0
     assert r"\xe9 \u2207" in printed
     assert "\u00e9 \u2207" in (folder / "smoke" / "tiny_fig1.txt").read_text("utf-8")
-    closed = start("--jobs", "0", before=["sh", "-c", '"$@" >&- 2>&-', "sh"])
-    assert closed.communicate() == ("", "") and closed.returncode == 0
+    for jobs in "01":
+        closed = start("--fresh", "--jobs", jobs, before=["sh", "-c", '"$@" >&- 2>&-', "sh"])
+        assert closed.communicate() == ("", "") and closed.returncode == 0
 
 
 @pytest.mark.parametrize("end", [lambda: 1, lambda: sys.exit(130)])  # a claim fails; Ctrl-C

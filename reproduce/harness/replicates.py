@@ -127,8 +127,11 @@ class Experiment:
                         bar.set_postfix_str(words(), refresh=False)
                         bar.update(min(cost[key], bar.total - bar.n))  # a sum in another order
         except KeyboardInterrupt:
-            print(f"Interrupted: {len(self.stored(todo))} of {len(todo)} {unit} are kept; run the"
-                  f" same command{' without --fresh' * self.fresh} to resume.", file=sys.stderr)
+            kept = len(records if self.fresh else self.stored(todo))
+            kept = f"Interrupted: {kept} of {len(todo)} {unit} are kept;"
+            print(f"{kept} the same command without --fresh goes on, with earlier results for the"
+                  " others where there are any." if self.fresh else
+                  f"{kept} run the same command to resume.", file=sys.stderr)
             raise SystemExit(130) from None
         if lost:
             raise Lost("Given up, because each has killed more than one process (out of memory, or"

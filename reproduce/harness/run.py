@@ -110,9 +110,9 @@ def exit_status(function, *arguments):
     except (ClusterError, DataError) as error:
         said, status = str(error), 2
     except OSError as error:  # a disk that is full or read-only, above all
-        said, status = (f"{error.filename or 'What is printed'} cannot be read or written:"
-                        f" {error.strerror or error}. What is finished is kept: make that possible,"
-                        " and run the same command again."), 2
+        what = error.filename or "What is printed, or a file,"
+        said, status = (f"{what} cannot be read or written: {error.strerror or error}. What is"
+                        " finished is kept: make that possible, and run the same command again."), 2
     with suppress(OSError):
         print(said, end="\n" * bool(said), file=sys.stderr)
     for stream in (sys.stdout, sys.stderr):
@@ -160,9 +160,11 @@ def parse(doc, argv=None):
 
 def begin():
     """Make sure of what a command needs before it says anything."""
-    for name in ("stdout", "stderr"):
+    for number, name in enumerate(("stdout", "stderr"), 1):
         if getattr(sys, name) is None:  # the shell has closed it
             setattr(sys, name, open(os.devnull, "w"))
+            os.dup2(getattr(sys, name).fileno(), number)
+            os.set_inheritable(number, True)  # processes that compute need one, too
         getattr(sys, name).reconfigure(errors="backslashreplace")  # what a locale has no letter for
     if os.path.expanduser("~") == "~":  # without a HOME the cache is the project's
         os.environ.setdefault("XDG_CACHE_HOME", str(ROOT / ".cache"))
@@ -203,6 +205,8 @@ def folder(text):
     """Check the name of a folder, as argparse's types do."""
     if not os.path.isdir(text):
         raise argparse.ArgumentTypeError(f"{text!r} is not a folder")
+    if os.pathsep in text:  # which parts folders in $PAPERS_DATA
+        raise argparse.ArgumentTypeError(f"{text!r} must have no {os.pathsep} in its name")
     return text
 
 
