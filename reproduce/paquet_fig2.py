@@ -20,7 +20,7 @@ import numpy as np
 from algorithms.ais import ais, combine, geometric_ladder
 from algorithms.ep_correction import second_order
 from reproduce.harness.claims import Claim, Measured, Scan, brief, mean, text_table
-from reproduce.harness.files import found_by
+from reproduce.harness.files import or_exit
 from reproduce.harness.style import COLOURS, legend_below, mark, mathematics, panels, plain_log
 from reproduce.paquet.digits import usps_3v5
 from reproduce.paquet.evidence import bridge_estimate, improvement, in_errors
@@ -239,7 +239,11 @@ def figure(r):
     return fig
 
 
-cases = found_by(usps_3v5)
+def cases(settings):
+    """Return the digits."""
+    return or_exit(usps_3v5, settings.data)
+
+
 STUDY = Study(NAME, WHAT, MINUTES, __doc__, cases, run, CLAIMS, table, figure)
 
 if __name__ == "__main__":

@@ -24,7 +24,6 @@ from algorithms.rmhmc_within_gibbs import Chain, Counts, rmhmc_within_gibbs
 from algorithms.zhang_sshmc_fast import sshmc
 from models.stochastic_volatility import StochasticVolatility
 from reproduce.harness.claims import Claim, brief, mean, smallest, text_table
-from reproduce.harness.files import found_by
 from reproduce.harness.style import COLOURS, legend_above, panels
 from reproduce.zhang import comparison, datasets, volatility
 from reproduce.zhang.comparison import pilot_chains
@@ -202,7 +201,11 @@ def figure(r):
     return fig
 
 
-cases = found_by(datasets.volatility)
+def cases(settings):
+    """Return the data of Girolami and Calderhead, or simulated ones."""
+    return datasets.volatility(settings.data)
+
+
 STUDY = Study(NAME, WHAT, MINUTES, __doc__, cases, run, CLAIMS, table, figure)
 
 if __name__ == "__main__":

@@ -174,8 +174,7 @@ def test_a_server_that_accepts_and_says_nothing_is_given_up(monkeypatch):
     *(("zip.train.gz", script) for script in (
         "paquet_fig2", "beyond.paquet_fixed_point", "beyond.paquet_rivals")),
     *(("german.data", script) for script in ("zhang_table2", "zhang_errata")),
-    *(("StochVolData1.mat", script) for script in ("zhang_table3", "zhang_fig2")),
-    ("TestData64.mat", "zhang_fig3")])
+    ("StochVolData1.mat", "zhang_fig2"), ("TestData64.mat", "zhang_fig3")])
 def test_a_script_looks_for_its_file_where_the_reader_says(name, script, monkeypatch, capsys):
     def stop(*arguments):
         raise DataError(f"{arguments[0]} in {arguments[1]}")

@@ -22,7 +22,7 @@ import numpy as np
 
 from algorithms.paquet_rmhmc_fast import rmhmc
 from reproduce.harness.claims import Claim, Declared, Measured, mean, text_table
-from reproduce.harness.files import found_by
+from reproduce.harness.files import or_exit
 from reproduce.harness.style import legend_below, mark, panels, shades
 from reproduce.paquet import trajectories
 from reproduce.paquet.digits import usps_3v5
@@ -304,7 +304,11 @@ def figure(r):
     return fig
 
 
-cases = found_by(usps_3v5)
+def cases(settings):
+    """Return the digits."""
+    return or_exit(usps_3v5, settings.data)
+
+
 STUDY = Study(NAME, WHAT, MINUTES, __doc__, cases, run, CLAIMS, table, figure)
 
 if __name__ == "__main__":
