@@ -18,7 +18,7 @@ import numpy as np
 from algorithms.zhang_sshmc import check_sshmc, sshmc
 from reproduce.harness.claims import Claim, Declared, Measured, mean, text_table
 from reproduce.harness.errata import number_rows, side_claims
-from reproduce.harness.files import found_by
+from reproduce.harness.files import or_exit
 from reproduce.harness.replicates import replicates_by_key
 from reproduce.harness.style import COLOURS, WIDTH, plt, row_labels
 from reproduce.zhang.datasets import PURPOSES, attributes, german_credit
@@ -209,7 +209,11 @@ def figure(r):
     return fig
 
 
-cases = found_by(german_credit)
+def cases(settings):
+    """Return German credit."""
+    return or_exit(german_credit, settings.data)
+
+
 STUDY = Study(NAME, WHAT, MINUTES, __doc__, cases, run, CLAIMS, table, figure)
 
 if __name__ == "__main__":

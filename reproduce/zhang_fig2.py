@@ -24,7 +24,6 @@ from algorithms.rmhmc_within_gibbs import rmhmc_within_gibbs
 from algorithms.zhang_sshmc_fast import sshmc
 from models.stochastic_volatility import StochasticVolatility
 from reproduce.harness.claims import Measured, average, brief, exponential, log, mean, text_table
-from reproduce.harness.files import found_by
 from reproduce.harness.replicates import Experiment
 from reproduce.harness.style import COLOURS, legend_below, panels
 from reproduce.zhang import datasets, volatility
@@ -210,7 +209,11 @@ def figure(r):
     return fig
 
 
-cases = found_by(datasets.volatility)
+def cases(settings):
+    """Return the data of Girolami and Calderhead, or simulated ones."""
+    return datasets.volatility(settings.data)
+
+
 STUDY = Study(NAME, WHAT, MINUTES, __doc__, cases, run, CLAIMS, table, figure)
 
 if __name__ == "__main__":

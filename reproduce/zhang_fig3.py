@@ -22,7 +22,6 @@ from algorithms.hmc import hmc
 from algorithms.rmhmc_within_gibbs import rmhmc_within_gibbs
 from algorithms.zhang_sshmc_fast import sshmc
 from reproduce.harness.claims import brief, exponential, text_table
-from reproduce.harness.files import found_by
 from reproduce.harness.replicates import Experiment
 from reproduce.harness.style import COLOURS, legend_below, panels
 from reproduce.zhang import comparison, cox
@@ -226,7 +225,11 @@ def figure(r):
     return fig
 
 
-cases = found_by(cox_64)  # the 64 x 64 counts; those of 32 x 32 are simulated
+def cases(settings):
+    """Return the 64 x 64 counts; those of 32 x 32 are simulated."""
+    return cox_64(settings.data)
+
+
 STUDY = Study(NAME, WHAT, MINUTES, __doc__, cases, run, CLAIMS, table, figure)
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ from algorithms.hmc import hmc
 from algorithms.rmhmc_within_gibbs import rmhmc_within_gibbs
 from algorithms.zhang_sshmc_fast import sshmc
 from reproduce.harness.claims import brief, text_table
-from reproduce.harness.files import found_by
+from reproduce.harness.files import or_exit
 from reproduce.harness.style import COLOURS, legend_above, panels, row_labels
 from reproduce.zhang import comparison, logistic
 from reproduce.zhang.comparison import acceptance_claims, advantage, full_claim, times_claim
@@ -235,7 +235,11 @@ def figure(r):
     return fig
 
 
-cases = found_by(german_credit)
+def cases(settings):
+    """Return German credit."""
+    return or_exit(german_credit, settings.data)
+
+
 STUDY = Study(NAME, WHAT, MINUTES, __doc__, cases, run, CLAIMS, table, figure)
 
 if __name__ == "__main__":

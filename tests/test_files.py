@@ -8,15 +8,11 @@ import socket
 import threading
 import time
 import urllib.error
-from importlib import import_module
 
 import pytest
 
 from reproduce.harness import files
 from reproduce.harness.files import DataError, Missing, find
-from reproduce.harness.run import Settings
-from reproduce.paquet import digits
-from reproduce.zhang import datasets
 
 pytestmark = pytest.mark.usefixtures("nowhere")
 NAME, CONTENT = "cases.txt", b"1 2 3\n" * 400
@@ -168,19 +164,3 @@ def test_a_server_that_accepts_and_says_nothing_is_given_up(monkeypatch):
         monkeypatch.setattr(files, "PROBE", 0.2)
         with pytest.raises(Missing):
             look(url=f"http://127.0.0.1:{silent.getsockname()[1]}/{NAME}")
-
-
-@pytest.mark.parametrize(("name", "script"), [
-    *(("zip.train.gz", script) for script in (
-        "paquet_fig2", "beyond.paquet_fixed_point", "beyond.paquet_rivals")),
-    *(("german.data", script) for script in ("zhang_table2", "zhang_errata")),
-    ("StochVolData1.mat", "zhang_fig2"), ("TestData64.mat", "zhang_fig3")])
-def test_a_script_looks_for_its_file_where_the_reader_says(name, script, monkeypatch, capsys):
-    def stop(*arguments):
-        raise DataError(f"{arguments[0]} in {arguments[1]}")
-
-    for module in (digits, datasets):
-        monkeypatch.setattr(module, "find", stop)
-    with pytest.raises(SystemExit, match="2"):
-        import_module(f"reproduce.{script}").cases(Settings(data="here"))
-    assert capsys.readouterr().err == f"{name} in here\n"

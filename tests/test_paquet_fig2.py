@@ -9,7 +9,9 @@ import pytest
 
 from judging import check_labels, check_moves, put
 from reproduce import paquet_fig2 as script
+from reproduce.beyond import paquet_fixed_point, paquet_rivals
 from reproduce.harness.claims import Measured
+from reproduce.harness.run import Settings
 from reproduce.paquet.digits import digits_3v5
 from reproduce.paquet.problem import KERNELS, LOG_AMPLITUDE, LOG_LENGTH, anneal, problem
 
@@ -70,6 +72,12 @@ def test_fewer_cases_are_evenly_spaced_and_anneal_from_q_or_from_the_prior():
             np.testing.assert_array_equal(model.tau, tau)
             np.testing.assert_array_equal(model.K, K)
             np.testing.assert_array_equal(model.y, y)
+
+
+@pytest.mark.parametrize("study", [script, paquet_fixed_point, paquet_rivals])
+def test_the_digits_are_looked_for_where_the_reader_says(monkeypatch, study):
+    monkeypatch.setattr(study, "usps_3v5", lambda folder: ("digits of", folder))
+    assert study.cases(Settings(data="here")) == ("digits of", "here")
 
 
 CHAIN = SimpleNamespace(log_weights=np.array([-3.0]), divergences=np.array([2]),

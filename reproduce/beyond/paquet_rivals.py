@@ -22,7 +22,7 @@ from algorithms.ais import last_step
 from algorithms.ep_correction import second_order
 from reproduce.beyond.rivals.moments import as_one
 from reproduce.harness.claims import Claim, Measured, Scan, brief, log, mean, smallest, text_table
-from reproduce.harness.files import found_by
+from reproduce.harness.files import or_exit
 from reproduce.harness.style import legend_below, panels, styles
 from reproduce.paquet import evidence
 from reproduce.paquet.digits import usps_3v5
@@ -284,7 +284,11 @@ def figure(r):
     return fig
 
 
-cases = found_by(usps_3v5)  # USPS, or the embedded ones, of which there are 365
+def cases(settings):
+    """Return the digits of USPS, or the embedded ones, of which there are 365."""
+    return or_exit(usps_3v5, settings.data)
+
+
 STUDY = Study(NAME, WHAT, MINUTES, __doc__, cases, run, CLAIMS, table, figure)
 
 if __name__ == "__main__":

@@ -147,8 +147,3 @@ def or_exit(function, *arguments):
     except DataError as error:
         print(error, file=sys.stderr)
         raise SystemExit(2) from None
-
-
-def found_by(function):
-    """Return the `cases` of a Study: what function(folder) finds."""
-    return lambda settings: or_exit(function, settings.data)
