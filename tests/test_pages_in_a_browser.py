@@ -329,7 +329,7 @@ def test_without_javascript_everything_is_there(opened, author):
             assert line.text.strip() in shown
     assert page.locator(".dp").first.is_visible()
     page = opened("laboratory.html", java_script_enabled=False)
-    assert page.is_visible(f"#{author} img") and not page.is_visible(f"#{author} .set")
+    assert page.is_visible(f"#{author} noscript p") and not page.is_visible(f"#{author} .set")
     text = page.inner_text(f"#{author}")
     assert all(sentence in text for sentence in laboratory_page.read(author)["says"])
 
