@@ -14,7 +14,6 @@ Writes  figures/results.md, and what README.md and the papers' pages show of the
 
 from reproduce.harness.start import exit_status, parse
 
-import json
 import os
 import signal
 import subprocess
@@ -59,7 +58,7 @@ def run(path, settings):
         for last in process.stdout or ():
             print(last, end="", flush=True)
     fresh = modification_time(saved) != before  # else it is of an earlier run
-    return Run(path.stem, process.returncode, json.loads(saved.read_text()) if fresh else {}, last)
+    return Run(path.stem, process.returncode, pages.saved_json(saved) if fresh else {}, last)
 
 
 def modification_time(path):
@@ -97,9 +96,9 @@ def brief(claims, name):
 
 def saved_runs():
     """Return the Run of each script that the results of the paper's budget are of."""
-    saved = [figures("paper") / f"{path.stem}.json" for path in scripts()]
-    records = {path.stem: json.loads(path.read_text()) for path in saved if path.exists()}
-    return [Run(name, 0, record) for name, record in records.items()]
+    records = {path.stem: pages.saved_json(figures("paper") / f"{path.stem}.json")
+               for path in scripts()}
+    return [Run(name, 0, record) for name, record in records.items() if record]
 
 
 def tables(root=ROOT):
@@ -107,7 +106,7 @@ def tables(root=ROOT):
     texts = pages.pages(root, pages.read(scripts(), figures("paper")))
     texts[figures("paper") / "results.md"] = results(saved_runs(), Settings("paper"))
     for path, text in texts.items():
-        changed = text != (path.read_text() if path.exists() else "")
+        changed = text != (path.read_text("utf-8") if path.exists() else "")
         if changed:
             write(path, text)
         print(f"{path.relative_to(root)}: {'written' if changed else 'up to date'}")

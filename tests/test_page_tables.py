@@ -10,6 +10,7 @@ import pytest
 from judging import read_tables
 from reproduce.all import results, saved_runs
 from reproduce.harness import tables
+from reproduce.harness.files import DataError
 from reproduce.harness.papers import PAPERS, ROOT, module, script, scripts
 from reproduce.harness.run import Settings
 from reproduce.harness.tables import BLOCK, NUMBERS, Script, fill_blocks, pages, read
@@ -174,6 +175,10 @@ def test_a_result_appears_by_itself_when_it_is_saved(tmp_path, monkeypatch, caps
     assert ", 96 in its tables | 2 |" in texts[readme] and "wang_m" not in texts[readme]
     assert "| [`wang_m`](../wang_m.py) | m |  | 2 agrees, 1 known difference |" in texts[wang]
     assert texts[tmp_path / "reproduce" / "zhang" / "README.md"] == "nothing\n"
+    (figures / "wang_m.json").write_text('{"claims"')  # a disk that was full
+    for damaged in (command.saved_runs, lambda: read([script], figures)):
+        with pytest.raises(DataError, match=r"wang_m.json is damaged .*git restore"):
+            damaged()
 
 
 SAVED = read(scripts(), ROOT / "figures")

@@ -60,11 +60,11 @@ def scripts(author):
 def script(name):
     """Read what there is of a script."""
     file = papers.script(name)
-    tree = ast.parse(file.read_text())
+    tree = ast.parse(file.read_text("utf-8"))
     first, _, rest = ast.get_docstring(tree).partition("\n")
     about = re.split(r"^Run ", rest, maxsplit=1, flags=re.MULTILINE)[0].strip()
     (saved,) = read([file], FIGURES)
-    report = (FIGURES / f"{name}.txt").read_text() if saved.claims is not None else ""
+    report = (FIGURES / f"{name}.txt").read_text("utf-8") if saved.claims is not None else ""
     title = first.removesuffix(".")
     if ours := re.match(r"(?:[A-Z][\w.]*|et al\.|and|,| )+\(\d{4}\)[,:] ", title):
         title = title[ours.end():]
@@ -148,7 +148,7 @@ def readme(author):
 
     What its sentences rest on is left out.
     """
-    text = RESTS.sub("", (ROOT / "reproduce" / author / "README.md").read_text())
+    text = RESTS.sub("", (ROOT / "reproduce" / author / "README.md").read_text("utf-8"))
     return LINK.sub(lambda found: f"({from_figures(found[1], author)})", text)
 
 

@@ -48,18 +48,18 @@ class Exercise(NamedTuple):
 
 def exercises(author):
     """Return the exercises of a paper, in their order."""
-    bugs = json.loads(CHOSEN.read_text())[author]["bugs"]
+    bugs = json.loads(CHOSEN.read_text("utf-8"))[author]["bugs"]
     return [exercise(f"{author}-{k}", *bug) for k, bug in enumerate(bugs, 1)]
 
 
 def lesson(author):
     """Return the parts of a lesson of 90 minutes, in words."""
-    return json.loads(CHOSEN.read_text())[author]["lesson"]
+    return json.loads(CHOSEN.read_text("utf-8"))[author]["lesson"]
 
 
 def bugs():
     """Return all planted bugs by name, and the harmless twins of exercises: <name>.harmless."""
-    tables = [path.read_text().splitlines() for path in sorted(PLANTED.glob("*.tsv"))]
+    tables = [path.read_text("utf-8").splitlines() for path in sorted(PLANTED.glob("*.tsv"))]
     rows = [Bug(*row) for table in tables for row in
             csv.reader(table[1:], delimiter="\t", quoting=csv.QUOTE_NONE)]
     return {row.name: row for row in rows}
@@ -68,7 +68,7 @@ def bugs():
 def exercise(anchor, name, script, why):
     """Make an Exercise of a bug."""
     bug = bugs()[name]
-    source, changed = plant((ROOT / bug.path).read_text(), bug)
+    source, changed = plant((ROOT / bug.path).read_text("utf-8"), bug)
     node = enclosing_function(ast.parse(source), changed[0])
     indent = source.splitlines()[changed[0] - 1].partition(bug.wrong.split("<br>")[0])[0]
     first = min([node.lineno, *(each.lineno for each in node.decorator_list)])
@@ -129,7 +129,7 @@ def digest(bug):
 
 def read_drawn():
     """Return {address: what became of the script's figure}, as tools/planted.py left it."""
-    return json.loads(DRAWN.read_text())
+    return json.loads(DRAWN.read_text("utf-8"))
 
 
 def consequence(entry, same):

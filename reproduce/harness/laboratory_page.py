@@ -211,7 +211,7 @@ def write_json(kept):
 
 def read(author):
     """Return what is stored of a paper's laboratory."""
-    return json.loads(path(author).read_text())
+    return json.loads(path(author).read_text("utf-8"))
 
 
 def page_data(kept):

@@ -79,7 +79,7 @@ def home(path):
     imported = re.compile(rf"\balgorithms(?:\.[a-z.]*| import .*\b){path.stem}\b")
     for author in PAPERS:
         code = [*scripts(author), *(ROOT / "reproduce" / author).glob("*.py")]
-        if any(imported.search(file.read_text()) for file in code):
+        if any(imported.search(file.read_text("utf-8")) for file in code):
             return author
     raise ValueError(f"{path.name} must name one of the papers under Paper, or be imported by a"
                      " command of one, to have a page")
@@ -188,7 +188,7 @@ def with_comments(path, line):
 @cache
 def lines_of(path):
     """Return the lines of a file."""
-    return path.read_text().splitlines()
+    return path.read_text("utf-8").splitlines()
 
 
 def summary(section):
@@ -205,7 +205,7 @@ def runs(author):
     the lines of its code in its file, and its name; a replay has the words of its departure.
     """
     path = ROOT / "figures" / "steps" / f"{author}.json"
-    found = json.loads(path.read_text()) if path.exists() else []
+    found = json.loads(path.read_text("utf-8")) if path.exists() else []
     known = {f"{each.path.stem}.{each.mirror.name}": each for each in sections(author)}
     where = {departure.test.rpartition("::")[2]: departure.where for _, departure, _ in targets()}
     for run in found:
@@ -225,7 +225,7 @@ def replay(author, departure):
 
 def docstring(path):
     """Return a file's docstring."""
-    return ast.get_docstring(ast.parse(path.read_text()))
+    return ast.get_docstring(ast.parse(path.read_text("utf-8")))
 
 
 def header(path):

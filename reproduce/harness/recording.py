@@ -277,7 +277,7 @@ class Recorder:
 def statements(function, code):
     """Map each line of a mirror's file that is part of a statement to where in `code` it begins."""
     at, found = {line.number: k for k, line in enumerate(code)}, {}
-    node = functions(source(function).read_text().splitlines())[function.__name__]
+    node = functions(source(function).read_text("utf-8").splitlines())[function.__name__]
     for statement in ast.walk(node):
         if isinstance(statement, ast.stmt) and statement is not node and (
                 statement.lineno in at):
@@ -291,7 +291,7 @@ def statements(function, code):
 def in_the_mirror(filename, path):
     """Map the lines of a file that `variant` made to those of the mirror's file, from 1."""
     theirs = [line.rstrip("\n") for line in linecache.cache[filename][2]]
-    ours, found = Path(path).read_text().splitlines(), {}
+    ours, found = Path(path).read_text("utf-8").splitlines(), {}
     matched = SequenceMatcher(None, ours, theirs, autojunk=False)
     for kind, i, end_i, j, end_j in matched.get_opcodes():
         for k in range(j, end_j):

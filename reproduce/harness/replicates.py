@@ -341,7 +341,7 @@ def kind_of(record):
 def processor():
     """Return the processor's name."""
     info = Path("/proc/cpuinfo")  # platform.processor() is empty or "x86_64" on Linux
-    lines = info.read_text().splitlines() if info.exists() else []
+    lines = info.read_text("utf-8").splitlines() if info.exists() else []
     models = [line.split(":")[1].strip() for line in lines if line.startswith("model name")]
     return models[0] if models else platform.processor() or platform.machine()
 

@@ -22,6 +22,7 @@ from typing import NamedTuple
 import numpy as np
 
 from reproduce.harness.claims import CLASSES, VERDICTS, Measured, Scan, number
+from reproduce.harness.files import DataError
 from reproduce.harness.papers import PAPERS, ROOT, TOGETHER
 
 COLUMNS = VERDICTS[::-1]  # what agrees comes first
@@ -40,13 +41,22 @@ class Script(NamedTuple):
     folder: str = ""  # below reproduce/
 
 
+def saved_json(path):
+    """Return what a script has saved, or None if it has not yet been run."""
+    try:
+        return json.loads(path.read_text("utf-8")) if path.exists() else None
+    except ValueError as error:
+        raise DataError(f"{path} is damaged ({error}): `git restore` brings the committed one"
+                        " back, or run its script again.") from None
+
+
 def read(paths, figures):
     """Return the Script of each path, with what is in the folder `figures`."""
     found = []
     for path in paths:
-        about = ast.get_docstring(ast.parse(path.read_text())).splitlines()[0]
-        saved = figures / f"{path.stem}.json"
-        claims = json.loads(saved.read_text())["claims"] if saved.exists() else None
+        about = ast.get_docstring(ast.parse(path.read_text("utf-8"))).splitlines()[0]
+        saved = saved_json(figures / f"{path.stem}.json")
+        claims = saved and saved["claims"]
         folder = path.parent.name.removeprefix("reproduce")
         found.append(Script(path.stem, about, claims, folder))
     return found
@@ -82,7 +92,7 @@ def contents(scripts, author=""):
         return {"claims": lambda: claims_of_a_paper(
             [script for script in scripts if author_of(script) == author])}
     return {"score": lambda: score(scripts),
-            "speed": lambda: speed((ROOT / "figures" / "speed.txt").read_text())}
+            "speed": lambda: speed((ROOT / "figures" / "speed.txt").read_text("utf-8"))}
 
 
 def author_of(script):
@@ -239,5 +249,5 @@ def escape(text):
 def pages(root, scripts):
     """Return README.md and the papers' pages under `root`: path -> text as it should be."""
     papers = {root / "reproduce" / author / "README.md": author for author in PAPERS}
-    return {path: fill_blocks(path.read_text(), contents(scripts, author))
+    return {path: fill_blocks(path.read_text("utf-8"), contents(scripts, author))
             for path, author in {root / "README.md": "", **papers}.items()}

@@ -24,7 +24,7 @@ def main():
                 import_module(f"reproduce.{author}.laboratory").LABORATORY,
                 lambda grid, of=author: tqdm(grid, of))
         text = laboratory_page.write_json(kept)
-        laboratory_page.path(author).write_text(text)
+        laboratory_page.path(author).write_text(text, "utf-8")
         print(f"figures/laboratory/{author}.json: {len(text.encode()) / 1000:.0f} kB")
 
 

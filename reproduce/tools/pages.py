@@ -36,10 +36,10 @@ def main():
         raise SystemExit(f"the pages need {error.name}, which is not installed: say"
                          ' pip install -e ".[pages]"') from None
     for name, text in made.items():
-        (FIGURES / name).write_text(text)
+        (FIGURES / name).write_text(text, "utf-8")
         print(f"figures/{name}: {len(text.encode()) / 1000:.0f} kB")
     for path, text in readmes().items():
-        path.write_text(text)
+        path.write_text(text, "utf-8")
         print(f"departures: {path.relative_to(ROOT)}")
 
 
@@ -61,7 +61,7 @@ def pages():
 
 def readmes():
     """Return, for each paper's README.md, its path and its text with the table as it is now."""
-    return {path: mirrors.with_departures(path.read_text(), path.parent.name)
+    return {path: mirrors.with_departures(path.read_text("utf-8"), path.parent.name)
             for path in sorted((ROOT / "reproduce").glob("*/README.md"))}
 
 
@@ -90,7 +90,7 @@ def render(template, **values):
 
 def inline(name):
     """Return a style sheet or a script as it stands in a page: without its indentation."""
-    return "\n".join(map(str.strip, (TEMPLATES / name).read_text().splitlines()))
+    return "\n".join(map(str.strip, (TEMPLATES / name).read_text("utf-8").splitlines()))
 
 
 def paper(author):

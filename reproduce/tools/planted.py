@@ -40,7 +40,7 @@ def draw(names):
     every = [exercise for author in PAPERS for exercise in exercises(author)]
     if unknown := set(names) - {exercise.anchor for exercise in every}:
         raise SystemExit(f"{min(unknown)} is no exercise: say paquet-1 to wang-12, or nothing")
-    drawn = json.loads(DRAWN.read_text()) if DRAWN.exists() else {}
+    drawn = json.loads(DRAWN.read_text("utf-8")) if DRAWN.exists() else {}
     DRAWN.parent.mkdir(exist_ok=True)
     right = {}  # {picture's name: the run without a bug}
     with tempfile.TemporaryDirectory() as folder:
@@ -61,7 +61,7 @@ def draw(names):
             drawn[exercise.anchor] = {
                 "script": exercise.script, "as_it_is": as_it_is, "patch": digest(exercise.bug),
                 "steady": right[as_it_is]["steady"], **with_it}
-            DRAWN.write_text(json.dumps(drawn, indent=1, sort_keys=True) + "\n")
+            DRAWN.write_text(json.dumps(drawn, indent=1, sort_keys=True) + "\n", "utf-8")
             same = picture == right[as_it_is]["picture"]
             print(f"{exercise.anchor}: {consequence(drawn[exercise.anchor], same)}", flush=True)
 
@@ -71,7 +71,7 @@ def copy_project(folder, of_mirrors):
     shutil.copytree(ROOT, folder, ignore=shutil.ignore_patterns(*LEFT_OUT))
     if of_mirrors:
         for path in folder.glob("reproduce/**/*.py"):
-            path.write_text(mirrors_for_twins(path.read_text()))
+            path.write_text(mirrors_for_twins(path.read_text("utf-8")), "utf-8")
     return folder
 
 
@@ -82,7 +82,7 @@ def mirrors_for_twins(text):
     """
     def mirror(line):
         name, wanted = line[1], line[2]
-        source = (ROOT / "algorithms" / f"{name}.py").read_text()
+        source = (ROOT / "algorithms" / f"{name}.py").read_text("utf-8")
         there = all(re.search(rf"^def {each.strip()}\(", source, re.M)
                     for each in wanted.split(","))
         return f"from algorithms.{name} import {wanted}" if there else line[0]
@@ -110,12 +110,12 @@ def without_a_bug(copy, script):
 def with_a_bug(copy, exercise, right):
     """Plant the bug of an exercise, run its script, and take it back."""
     path = copy / exercise.bug.path
-    before = path.read_text()
-    path.write_text(plant(before, exercise.bug)[0])
+    before = path.read_text("utf-8")
+    path.write_text(plant(before, exercise.bug)[0], "utf-8")
     try:
         wrong = run(copy, exercise.script, MINUTE + PATIENCE * right["seconds"])
     finally:
-        path.write_text(before)
+        path.write_text(before, "utf-8")
     return {"picture": wrong["picture"], "ended": wrong["ended"], "numbers": len(right["numbers"]),
             "changed": sum(wrong["numbers"].get(what) != value
                            for what, value in right["numbers"].items())}
@@ -150,7 +150,7 @@ def run(copy, script, patience):
     drawn = picture.exists() and record.exists()
     return {"picture": picture.read_bytes() if drawn else None,
             "numbers": {claim["what"]: repr(claim["value"])
-                        for claim in json.loads(record.read_text())["claims"]} if drawn else {},
+                        for claim in json.loads(record.read_bytes())["claims"]} if drawn else {},
             "seconds": os.times().elapsed - start,
             "ended": "" if drawn else describe_end(complaint, process.returncode)}
 

@@ -26,7 +26,7 @@ def main():
         sys.exit(again.returncode)
     for author in choose_papers(sys.argv[1:]):
         path, text = ROOT / "figures" / "steps" / f"{author}.json", write_json(runs(author))
-        path.write_text(text)
+        path.write_text(text, "utf-8")
         print(f"figures/steps/{author}.json: {len(text) / 1000:.0f} kB", flush=True)
 
 

@@ -185,7 +185,7 @@ def main():
         text = text_table(rows, ["script", "function", "method", "replicates", "numbers",
                                  "task"])
         report = STORE / "rekeyed.md"
-        before = report.read_text().removeprefix(HEAD) if report.exists() else ""
+        before = report.read_text("utf-8").removeprefix(HEAD) if report.exists() else ""
         what = f"the code of {options.before}" if options.before else "what is stored"
         replicates.write(
             report, f"{HEAD}\n## {date.today()}\n\n{on['processor']}, kernels of {on['blas']};"
