@@ -98,14 +98,15 @@ class Chains(NamedTuple):
     wanted: int  # how many draws each chain was to have: more than it has if it was stopped
     sampler: object  # the function that made them
     model: object = None  # that it took; None if it is not known
+    kept: tuple = ()  # the indices `keep` of theta; () for all
 
     def __reduce__(self):
         """Pickle without a model of a class that only this script, cell or function knows."""
         try:
             pickle.dumps(self.model)
         except (AttributeError, TypeError, pickle.PicklingError):
-            return Chains, self[:3]
-        return Chains, self[:3] if is_of_main(self.model) else tuple(self)
+            return Chains, tuple(self._replace(model=None))
+        return Chains, tuple(self._replace(model=None) if is_of_main(self.model) else self)
 
     @property
     def variables(self):
@@ -146,8 +147,8 @@ class Chains(NamedTuple):
         drawn = size_of(self.chains[0])
         if not 0 <= validate.count("n", n, 0) < drawn:
             raise ValueError(f"n must leave some of the {drawn} draws of each chain, not {n}")
-        return Chains(tuple(cut(chain, drawn, slice(n, None)) for chain in self.chains),
-                      self.wanted - n, self.sampler, self.model)
+        return self._replace(chains=tuple(cut(chain, drawn, slice(n, None))
+                                          for chain in self.chains), wanted=self.wanted - n)
 
     def stacked(self, field):
         """Return a field of all chains, (chains, n, ...)."""
@@ -248,7 +249,8 @@ def run(sampler, *arguments, chains=4, jobs=None, bars=True, **named):
         for call in calls:  # raises where an argument is wrong
             getattr(sampler, "check", dict)(**call)
             warnings.simplefilter("ignore", RuntimeWarning)  # the first chain has told all
-        keep = np.ravel(given.get("keep", ()) if hasattr(sampler, "check") else ())
+        keep = given.get("keep") if hasattr(sampler, "check") else None
+        keep = np.ravel(() if keep is None else keep)
         if (keep[1:] <= keep[:-1]).any():
             raise ValueError("keep must hold different indices in increasing order, by which the"
                              f" draws are told apart, not {given['keep']!r:.80}: take np.unique of"
@@ -261,7 +263,8 @@ def run(sampler, *arguments, chains=4, jobs=None, bars=True, **named):
         # compiles before there are other processes
         for part in pieces(sampler, calls[0] | brief, length, 1):
             check_draws(part, sampler)
-    found = collect(sampler, calls, length, wanted, jobs, bars)._replace(model=given.get("model"))
+    found = collect(sampler, calls, length, wanted, jobs, bars)._replace(
+        model=given.get("model"), kept=tuple(keep.tolist()))
     warn(found)
     return found
 

@@ -123,13 +123,15 @@ def names_of(found, problem):
                          " function at the cases: summary(found)")
     names = []
     for name, draws in found.variables.items():
-        d = draws.shape[2]
+        kept = name == "theta" and found.kept
+        indices = kept or range(draws.shape[2])
+        d = indices[-1] + 1
         labels = labels_of(name, found, problem) if problem is not None else [""] * d
-        if len(labels) != d:
+        if len(labels) < d or (len(labels) > d and not kept):
             raise ValueError(f"problem must be the one that found was drawn for: {name} of found"
-                             f" has {d} variables, and that of problem {len(labels)}"
-                             + "; leave `keep` out of the call of run" * (name == "theta"))
-        names += [f"{name}[{i}] {label}".rstrip() for i, label in enumerate(labels)]
+                             f" has {d} variables{' or more' * bool(kept)}, and that of problem"
+                             f" {len(labels)}")
+        names += [f"{name}[{i}] {labels[i]}".rstrip() for i in indices]
     if problem is not None:
         check_model_of(found, problem)
     return names

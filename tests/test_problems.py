@@ -525,6 +525,10 @@ def test_draws_of_the_model_itself_are_theta_and_phi_and_those_of_another_are_re
     names = names_of(itself, GROUPED)
     assert names[0].startswith("q[0] ") and names[0].endswith("intercept")
     assert names_of(non_centred, GROUPED)[0].startswith("q[0] z of ")
+    kept = found(q[:, :, :2], q[:, :, 6:])._replace(kept=(1, 4))
+    assert names_of(kept, GROUPED)[:2] == [f"theta{names[k][1:]}" for k in kept.kept]
+    with pytest.raises(ValueError, match="theta of found has 7 variables or more, and that of pro"):
+        names_of(kept._replace(kept=(1, 6)), GROUPED)
     stranger = hierarchical_logistic(X, NAMES, NAMES, lam=3.0)
     for draws in (itself, non_centred):
         for call in (lambda d=draws: stranger.predict(d, X, NAMES),

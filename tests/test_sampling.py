@@ -143,6 +143,9 @@ def test_variables_that_are_kept_are_in_their_order(keep, said):
 
 def test_a_chain_that_keeps_some_variables_is_that_of_one_call():
     same_as_called(quietly(sshmc, **FUNNEL, keep=[1], chains=1), sshmc, "theta", **FUNNEL, keep=[1])
+    found = quietly(sshmc, **FUNNEL | {"n": 13}, keep=np.array([1, 2])).after(3)
+    assert pickle.loads(pickle.dumps(found)).kept == found.kept == (1, 2)
+    assert summary(found).names == ("theta[1]", "theta[2]", "phi[0]")
 
 
 def test_every_sampler_that_is_run_in_pieces_can_be_continued_exactly():
