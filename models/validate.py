@@ -203,7 +203,7 @@ def model(name, value, *needed):
         raise ValueError(f"{name} must be a model, a NamedTuple such as those of models/ are, not"
                          f" {found}")
     inside = getattr(value, "model", None)  # of a problem of sampling.problems
-    if hasattr(value, "labels") and hasattr(inside, "_fields"):
+    if hasattr(value, "predict") and hasattr(inside, "_fields"):
         raise ValueError(f"{name} must be a model, not the {class_name(type(value))} that has"
                          " one: give its .model")
     implements(name, value, *needed)

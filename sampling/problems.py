@@ -17,6 +17,7 @@ import warnings
 from typing import NamedTuple
 
 import numpy as np
+from scipy.linalg import norm
 from scipy.optimize import brentq, minimize
 from scipy.special import expit, ndtr
 
@@ -697,7 +698,7 @@ class Return(NamedTuple):
     @property
     def sd(self):
         """Its standard deviation."""
-        return float(np.sqrt(self.weights @ self.deviations**2))
+        return float(norm(np.sqrt(self.weights) * self.deviations))  # squares would overflow
 
     def probability_below(self, value):
         """Return the probability of a return of at most `value`, a number."""

@@ -518,7 +518,7 @@ def remedy(sampler):
     names = inspect.signature(sampler).parameters
     if "target" in names:
         return "take a larger target, such as 0.95 or 0.99, and a warm_up of 250 or more"
-    steps = " and ".join(name for name in STEPS if name in names)
+    steps = " and ".join(name for name in STEPS if name in names and sampler != auxiliary_mixture)
     return f"halve {steps}" if steps else "begin elsewhere"
 
 

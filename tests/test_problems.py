@@ -369,6 +369,8 @@ def test_the_next_return_is_a_mixture_over_draws_and_the_next_volatility():
     variance = np.mean([np.exp(2 * b + np.tanh(a) * last + np.exp(2 * s) / 2)
                         for (b, s, a), last in zip(phi[0], theta[0, :, -1], strict=True)])
     assert seen.sd == pytest.approx(variance**0.5, rel=1e-9)
+    assert problems.Return(np.array([3e200, 4e200]), np.full(2, 0.5)).sd == pytest.approx(
+        12.5**0.5 * 1e200)
 
 
 STRAY = problems.Return(np.array([0.3] * 1000 + [1e13]), np.full(1001, 1 / 1001))

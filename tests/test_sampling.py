@@ -408,6 +408,7 @@ SLOW = dict(rates=np.full(20, 1e-22), divergent=np.zeros(20, bool))
 @pytest.mark.parametrize("sampler, fields, said", [
     (hmc, STILL, "chain 0 accepted none of its 20 proposals: halve eps; chain 1 accepted none"),
     (random_walk, STILL, "chain 1 accepted none of its 20 proposals: halve scale"),
+    (runs.auxiliary_mixture, STILL, "none of its 20 proposals: begin elsewhere"),  # w is of slices
     (hmc, LOST, "40 of 40 trajectories diverged: halve eps, or take coordinates .* such as log x"),
     (runs.generalised_rmhmc, STILL, "chain 1 accepted none of its 20 proposals: halve eps"),
     (runs.generalised_rmhmc, LOST, "40 of 40 trajectories diverged: halve eps"),
