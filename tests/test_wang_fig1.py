@@ -48,6 +48,21 @@ def test_counts_are_for_a_move_of_the_mark():
             star=[96 / moves] * 4, idle=[2] * 4, missed=[36 - moves] * 4, gap=[2.0] * 4)
 
 
+def test_what_is_counted_of_a_mapping_and_marked_is_where_the_mark_was_left(monkeypatch):
+    # to step 1, and from there to -1 in vain: marked is 1, twice
+    chain = SimpleNamespace(
+        ends=np.array([-1, 2]), accepted=np.array([True, False]), cached=np.array([False, True]),
+        proposed=np.array([1, -1]), steps=np.array([1, 1]), q=np.zeros(4), known=np.ones(4, bool),
+        U=np.array([-9.0, -2.0, -9.0, -5.0]), U_star=np.zeros(4))
+    monkeypatch.setattr(fig1, "discretizing_chain_step", lambda here, *_: (
+        here._replace(U=-3.0), chain))
+    monkeypatch.setattr(fig1, "log_likelihood_of", lambda U, q, model: -U)
+    found = fig1.one_chain(SOD, 10, 3, [0])
+    assert {name: found[name] for name in ("accepted", "cached", "simulated", "needed", "marked",
+                                           "last")} == {
+        "accepted": 3, "cached": 3, "simulated": 9, "needed": 6, "marked": 2.0, "last": 3.0}
+
+
 @pytest.mark.parametrize(("hits", "accepted", "ends", "last", "telling"), [
     (2, 2, (-1, 3), 1, True), (5, 6, (-1, 3), 1, True), (1, 2, (-1, 3), 1, False),
     (6, 6, (-1, 3), 1, False), (2, 1, (-1, 3), 1, False), (5, 7, (-1, 3), 1, False),
@@ -81,6 +96,9 @@ def test_states_and_moves_of_a_mapping_are_drawn_in_their_places():
     for ax, lines in ((above, above.lines[1:4]), (below, below.lines[:3])):
         fills = [line.get_markerfacecolor() for line in lines]
         assert fills[0] == "white" != fills[1] == fills[2], ax.get_title()
+    assert [text.get_text() for text in above.texts[:3]] == ["$x_{-1}$", "$x_{0}$", "$x_{1}$"]
+    # from step 0 both ways: R forwards, its reverse backwards
+    assert [text.xy for text in below.texts if not text.get_text()][:2] == [(-1, 0), (1, 0)]
     texts = {text.get_text().strip("$"): text.get_position() for text in below.texts}
     assert (texts["+0.0"][0], texts["+3.0"][0]) == (0, 1)  # log pi / pi*, less that at x
     assert (texts["R"][0], texts[r"\tilde R"][0]) == (0.5, -0.5)

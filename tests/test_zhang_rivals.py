@@ -95,6 +95,7 @@ def test_what_is_not_believed_has_no_number():
     rows = {(row["problem"], row["method"]): row for row in first}
     assert list(rows) == list(script.RUNS)
     assert rows["credit", HMC]["per 1000 units"] == "not believed"
+    assert rows["credit", HMC]["work"] == "20"  # 1e5 gradients of 5000 draws
     assert rows["credit", HMC]["per CPU s"] == rows["credit", SSHMC]["E-BFMI"] == ""
     assert len(hyper) == sum(len(HYPER[name]) for name, _ in script.RUNS) - 1
     assert list(hyper[0].values())[3:] == ["0.000 (0.020)", "1.000 (0.030)"]
