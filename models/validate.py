@@ -8,6 +8,7 @@ import numbers
 import re
 import sys
 import warnings
+from contextlib import suppress
 from decimal import Decimal
 from functools import cache, singledispatch
 from typing import NamedTuple, get_type_hints
@@ -345,7 +346,8 @@ def number(name, value, kind):
     if kind is bool and isinstance(value, bool | np.bool_):
         return value if type(value) is bool else bool(value)
     if kind is float and isinstance(value, numbers.Real) and not isinstance(value, NO_NUMBER):
-        return value if type(value) is float else float(value)
+        with suppress(OverflowError):  # of a whole number beyond 1e308
+            return value if type(value) is float else float(value)
     if kind is int and isinstance(value, numbers.Integral) and not isinstance(value, bool) and (
             -(2**63) <= value < 2**63):
         return value if type(value) is int else int(value)

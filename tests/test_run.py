@@ -42,6 +42,18 @@ def test_options():
     assert os.environ["PAPERS_DATA"].split(os.pathsep) == [str(ROOT / "tests"), str(ROOT), ""]
 
 
+def test_a_script_of_another_copy_of_the_project_is_refused(tmp_path, monkeypatch):
+    other = tmp_path / "reproduce" / "beyond" / "x_y.py"
+    for file in (other, tmp_path / "reproduce" / "harness" / "run.py", tmp_path / "x_y.py"):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.touch()
+    for path in (tmp_path / "x_y.py", ROOT / "reproduce" / "wang_fig1.py", tmp_path / "pytest"):
+        run.one_copy(path)
+    monkeypatch.setattr(sys, "argv", [str(other)])
+    with pytest.raises(SystemExit, match=f"{other} is of .* PYTHONPATH={tmp_path}$"):
+        parse("", [])
+
+
 def test_a_folder_with_the_sign_between_folders_in_its_name_is_refused(tmp_path, capsys):
     (tmp_path / os.pathsep).mkdir()
     with pytest.raises(SystemExit, match="2"):

@@ -452,11 +452,12 @@ def chains_of(draws, **fields):
 
 
 @pytest.mark.parametrize("n", [400, 401])
-@pytest.mark.parametrize("kind", ["slow", "apart", "of two scales", "heavy tails", "ties"])
+@pytest.mark.parametrize("kind", ["slow", "apart", "of two scales", "heavy tails", "ties", "cut"])
 def test_diagnostics_are_those_of_arviz(kind, n):
     x = generator(4).standard_normal((4, n))
     x = {"slow": lfilter([1.0], [1.0, -0.9], x), "apart": x + np.arange(4)[:, np.newaxis] / 4,
-         "ties": np.round(x), "of two scales": x * np.array([[1.0], [1.0], [1.0], [2.0]]),
+         "ties": np.round(x), "cut": np.minimum(x, 1.0),
+         "of two scales": x * np.array([[1.0], [1.0], [1.0], [2.0]]),
          "heavy tails": np.tan(np.pi * (np.argsort(x, axis=1) + 0.5) / n)}[kind]
     assert rhat(x) == pytest.approx(array_stats.rhat(x), rel=1e-12)
     assert ess_bulk(x) == pytest.approx(array_stats.ess(x, method="bulk"), rel=1e-9)
@@ -558,6 +559,9 @@ def test_a_summary_counts_divergences_and_low_energy_changes():
     assert summary(chains_of(x[:, :10])).doubts
     for wrong, said in (((chains_of(x[:, :9]),), "at least 10 draws of each chain, not 9"),
                         ((x,), "found must be the Chains .* gave back, not a ndarray"),
+                        ((chains_of(x)._replace(chains=()),), "chains of one sampler and one len"),
+                        ((chains_of(x)._replace(chains=chains_of(x[:1]).chains + chains_of(
+                            x[:1, 9:]).chains),), "chains of one sampler and one length"),
                         ((chains_of(x), x), "problem must be one of sampling.problems")):
         with pytest.raises(ValueError, match=said):
             summary(*wrong)

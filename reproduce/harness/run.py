@@ -14,6 +14,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
 from importlib.util import find_spec
+from pathlib import Path
 from typing import NamedTuple
 
 from threadpoolctl import threadpool_limits
@@ -166,10 +167,21 @@ def begin():
             os.dup2(getattr(sys, name).fileno(), number)
             os.set_inheritable(number, True)  # processes that compute need one, too
         getattr(sys, name).reconfigure(errors="backslashreplace")  # what a locale has no letter for
+    one_copy(sys.argv[0])
     if os.path.expanduser("~") == "~":  # without a HOME the cache is the project's
         os.environ.setdefault("XDG_CACHE_HOME", str(ROOT / ".cache"))
     if parent := os.environ.pop(PARENT, ""):
         die_with_parent(int(parent))
+
+
+def one_copy(path):
+    """End if a script is of another copy of the project, whose modules and figures it has not."""
+    path = Path(path).resolve()
+    for folder in path.parents:
+        of_a_copy = (folder / "reproduce" / "harness" / "run.py").is_file()
+        if of_a_copy and folder != ROOT and path.is_relative_to(folder / "reproduce"):
+            raise SystemExit(f"{path} is of another copy of the project than what Python imports,"
+                             f" {ROOT}: `pip install -e {folder}`, or set PYTHONPATH={folder}")
 
 
 def whole_number(low):
