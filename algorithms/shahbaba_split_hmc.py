@@ -21,7 +21,7 @@ Departures
 Section 1
     theirs  P(q, p) = exp[U(q)] exp[-K(p)] / Z
     ours    P(q, p) = exp[-U(q)] exp[-K(p)] / Z
-    why     U is minus the log density: exp[U(q)] has no integral
+    why     U is minus the log density: exp[U(q)] has no integral (or our machine-read text errs)
     test    test_section_1_the_density_is_exp_of_minus_U
 Section 2
     theirs  "dynamics H_k" is implemented exactly; the composition is reversible if H_i = H_(K-i+1)
@@ -31,7 +31,7 @@ Section 2
 Section 2.1, after equation (5)
     theirs  H_2 = U_0(p) + K(p)
     ours    H_2 = U_0(q) + K(p)
-    why     only then are Hamilton's equations those of A
+    why     only then are Hamilton's equations those of A (or our machine-read text errs)
     test    test_equation_5_H_2_has_U_0_of_q
 Section 2.1
     theirs  X = (q, p)
@@ -88,6 +88,7 @@ def normal_split_step(q, model, fit, eps, L, rng):
     #     ours    R = Gamma e^(D eps) Gamma^-1, in the eigenbasis of J, for the eps of each
     #             transition
     #     why     it is e^(A eps), as in Section 2.1; the printed matrix is not symplectic
+    #             (or our machine-read text errs)
     #     test    test_line_1_is_the_flow
     R = exact_flow(fit, eps)
     # 2   sample initial values for p from N(0, I)

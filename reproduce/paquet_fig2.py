@@ -143,7 +143,7 @@ CLAIMS = [
           lambda r: r.runs["-"].log_weights.max() - min(
               a.log_weights.min() for p, a in r.runs.items() if p != "-"), -np.inf, 0.0,
           'Section 5: the simplest AIS-HMC "didn\'t obtain estimates inside the bounds of Figure'
-          ' 2", which have the others inside', "printed sentence", budgets=LONGER),
+          ' 2", which have the others inside; B is ours', "printed sentence", budgets=LONGER),
     Claim("EP - bridge", '"remarkably accurate"', lambda r: r.EP - r.bridge, -1.0, 1.0,
           "words only; a Bayes factor of less than e is worth no more than a bare mention (Kass and"
           " Raftery 1995)", "printed sentence", budgets=LONGER),
@@ -190,9 +190,9 @@ def table(r):
     still = ", ".join(LABELS[p] for p, a in r.runs.items() if a.accepted.value < 0.01)
     return (f"N = {r.N}; EP {r.EP:.3f}, corrected {r.corrected:.3f}, bridge sampling"
             f" {brief(r.bridge)}; an estimate is one run:\nits log weight has the mean and s.d."
-            " below; log Z with its standard error combines all runs of a panel;\nCPU seconds are"
-            " those of one run, by B times the time of a temperature;\neff.: how many runs count,"
-            f" if few, s.e. is too small; |dH|: energy error\n\n{text_table(rows, header)}"
+            " below; log Z and its standard error are of all runs;\nCPU s: of one run, B times the"
+            " time of a temperature; eff.: effective runs; where\nthey are few, s.e. is too small;"
+            " |dH|: energy error\n\n" + text_table(rows, header)
             + f"\n\n{still}: hardly a move is accepted, the paper's steps are too long for these"
               " data" * bool(still))
 

@@ -85,7 +85,7 @@ def product_claim(name, method, measure):
         f"{name}, {method}: {measure}", PROBLEMS[name].rows[measure][method],
         lambda r: r["product"][name, method, measure],
         theirs - half - (high - value), theirs + half + (value - low),
-        f"{PROBLEMS[name].table}, rounding: of the product, and of the factors tau and s",
+        f"{PROBLEMS[name].table}, rounding: of the product, and of its factors (g is exact)",
         ITSELF, printed.MISPRINTS.get((name, method, measure)), printed=theirs)
 
 

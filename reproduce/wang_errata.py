@@ -17,7 +17,7 @@ import numpy as np
 
 from reproduce.harness.claims import Claim, text_table
 from reproduce.harness.errata import number_rows, side_claims
-from reproduce.harness.style import COLOURS, MARKERS, legend_below, mark, panels, row_labels
+from reproduce.harness.style import COLOURS, MARKERS, mark, panels, row_labels
 from reproduce.wang import identities, printed
 from reproduce.wang.errata import ERRATA, MISPRINTS, NOTATION, PITFALLS
 from reproduce.wang.printed import NYSTROM, PRODUCTS, ROWS, lengths, product_of_factors, sentences
@@ -170,9 +170,10 @@ def figure(r):
     for k, (method, label) in enumerate((("mapping", "discretizing chain"),
                                          ("tempered", "tempered transitions"))):
         same, opposite = (r.numbers["naive"][f"{method}, {of}"] for of in ("printed", "ours"))
-        naive.semilogy(np.sort(same), color=COLOURS[k], label=label)
+        naive.semilogy(np.sort(same), color=COLOURS[k],
+                       label=f"{label}, same order")
         naive.semilogy(np.sort(np.maximum(opposite, 1e-18)), "--", color=COLOURS[k],
-                       label=f"{label}, opposite")
+                       label=f"{label}, opposite order")
     naive.set(xlabel=f"problem of {STATES} states, sorted", ylabel=r"largest $|\pi P - \pi|$",
               title="A sweep is not its own reverse")
     shapes = dict(zip(printed.METHODS, "D" + MARKERS[:2] + "^", strict=True))
@@ -200,10 +201,12 @@ def figure(r):
               title="What Table 2 has of \"can be two to four times\"")
     for ax in (inverse, naive):
         ax.legend(loc="center")
-    legend_below(fig, handles=[
-        mark(r"$T_{STD}$" if method == printed.STANDARD else rf"$T\, / \,T_{{STD}}$, {method}",
-             colour, shapes[method])
-        for method, colour in zip(printed.METHODS, ("k", *COLOURS), strict=False)])
+    factors.legend(loc="lower left", handles=[
+        mark(r"$T_{STD}$" if method == printed.STANDARD else method, "k", shapes[method])
+        for method in printed.METHODS])
+    gains.legend(loc="upper right", handles=[
+        mark(method, colour, shapes[method])
+        for method, colour in zip(printed.METHODS[1:], COLOURS, strict=False)])
     return fig
 
 

@@ -216,9 +216,9 @@ def figure(r):
         style = dict(color=COLOURS[(row - 1) % 5], ls="-" if ROWS[row].n == 300 else "--")
         noise.plot(NOISE, np.mean(found.noise, axis=0), label=f"data set {row}", **style)
     noise.set_yscale("symlog", linthresh=1)
-    noise.axhspan(-FLAT, FLAT, color="0.92", zorder=0, label=rf"$\pm{FLAT}$")
-    noise.set(xlabel=r"share of noise in $\eta^2 + \sigma^2$", title="what is lost where more is"
-              " noise", ylabel=r"$\log L - \log L$ at the truth")
+    noise.axhspan(-FLAT, FLAT, color="0.92", zorder=0, label=f"within {FLAT:g} nats")
+    noise.set(xlabel=r"share of noise in $\eta^2 + \sigma^2$", title="log likelihood lost where"
+              " more is noise", ylabel=r"$\log L - \log L$ at the truth")
     for row, found in r.rows.items():
         for each in found.widths:
             for name, values, colour, shift, shape in (

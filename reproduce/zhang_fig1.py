@@ -215,7 +215,7 @@ def figure(r):
                 {"potential": path["U"], "kinetic": path["K"], "total": path["U"] + path["K"]
                  }.items(), COLOURS, strict=False):
             above.plot(path["time"], energy - energy[0], color=colour, lw=1, label=label)
-        above.set(title=method, xlabel="simulated time")
+        above.set(title=method + " (ours)" * (method == SOFT), xlabel="simulated time")
         below.plot(path["v"], path["x"], color=COLOURS[0], lw=0.8)
         below.plot(path["v"][0], path["x"][0], "o", color=COLOURS[4], label="the start")
         below.set(xlabel="$v$")

@@ -197,7 +197,8 @@ def table(r):
         f"\n64 x 64, {SSHMC}: {len(large.field)} chains of {large.n}: log sigma^2 {moments[0]}, sd"
         f" {moments[1]}; log beta {moments[2]}, sd {moments[3]}, ESS of a"
         f" chain {brief(exponential(large.ess['beta']))}; acceptance rate {large.AP[0].value:.2f}"
-        f"\n{large.setting}, {1e3 * np.mean(large.seconds):.0f} ms a transition")
+        f"; {1e3 * np.mean(large.seconds):.0f} ms a transition\n64 x 64, settings: "
+        + ", ".join(f"{name} = {value:g}" for name, value in large.setting.items()))
 
 
 def figure(r):

@@ -169,7 +169,8 @@ def table(r):
             " ours; a standard error in brackets; hours: of 5000 transitions.\nunit: distances in"
             " sides of the square, as in Girolami and Calderhead's program; pixel: in cells, as"
             " printed.\nA row with step sizes is of a chain on the first data set; SSHMC and HMC"
-            " without a word: of four chains on the\nfirst of unit; the others: of all five.  An"
+            " without a word: of four chains on the\nfirst of unit; the others: of all five.  The"
+            " picture and\nthe claims take ESS as of 5000 draws, twice those of rows of 2500.  An"
             " ESS of 1: stuck\n\n"
             + text_table(rows, [
                 "row", "acceptance", "hours", "min x", "med x", "max x", "sigma^2", "beta",

@@ -133,6 +133,8 @@ def test_a_run_of_seconds_finds_every_erratum(figures):
     assert {f.claim.what.partition(":")[0] for f in findings if f.verdict != "agrees"} == {
         *(f"{key}, as printed" for key in ERRATA),
         *(f"Table 2, {errata.name(*key).partition(':')[0]}" for key in MISPRINTS)}
+    # E[x_1 x_2'] first: x_2' comes of x_1', x_1' of x_2; E[x_2 x_1'] is rho
+    assert result.numbers["gibbs"] == pytest.approx([0.9**3, 0.9], rel=1e-12)
     text = errata.table(result)
     assert all(f"{e.where}: {e.theirs}; right is {e.ours}" in text for e in ERRATA.values())
     for heads, (key, what), left, right in (

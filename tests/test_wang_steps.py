@@ -96,8 +96,8 @@ def test_the_legends_lines_are_those_of_the_limits():
     result["rows"][2][NARROW][STANDARD]["tau"] = Measured(tau, 0.6 * tau)
     fig = steps.figure(result)
     named = {mark.get_label(): mark for mark in fig.legends[0].legend_handles}
-    assert [named[name].get_linestyle() for name in ("limit 3", "limit 10", "the paper")] == [
-        "--", "-", ":"]
+    assert [named[name].get_linestyle() for name in (
+        "limit 3", "limit 10", "the paper, by data set")] == ["--", "-", ":"]
     left = fig.axes[0]
     check_labels(fig.axes, ("w", "autocorrelation time"), ("w", "gain"))
     bars = [bar.lines for bar in left.containers if bar.get_label() == "data set 2"]

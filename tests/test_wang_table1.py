@@ -116,7 +116,7 @@ def test_a_run_of_seconds(figures):
     assert failures(judge(table1.CLAIMS, result, "smoke")) == []
     axes = table1.figure(result).findobj(plt.Axes)
     assert len(axes) == 12
-    (lost,) = (ax for ax in axes if ax.get_title().startswith("what is lost"))
+    (lost,) = (ax for ax in axes if ax.get_title().startswith("log likelihood lost"))
     assert [line.get_linestyle() for line in lost.lines] == ["-"] * 5 + ["--"] * 5  # n = 900
     (prior,) = (line for ax in axes for line in ax.lines if line.get_label() == "the prior")
     assert set(prior.get_ydata()) == {2}  # of every log
@@ -127,15 +127,17 @@ def test_what_is_no_mode_has_no_width_and_each_cell_stands_below_its_head(monkey
     monkeypatch.setattr(table1, "grad_U", lambda q, model: H @ q)
     np.testing.assert_allclose(table1.widths(np.ones(3), None), [3**-0.5, 3**-0.5, np.nan],
                                rtol=1e-9)
-    sets = table1.DataSets(widths=[[1.0, 2.0, 3.0]] * 2, gain=None, other=[[1.0, -1.0, 0.0]] * 2,
-                           worse=[4.0] * 2, noise=[[-30.0]] * 2, less=[-9.0] * 2, same=None)
+    sets = table1.DataSets(widths=[[1.0, 2.0, 3.0], [7.0, 2.0, 3.0]], gain=None,
+                           other=[[1.0, -1.0, 0.0], [-1.0, 1.0, 0.0]], worse=[4.0, 9.0],
+                           noise=[[-30.0]] * 2, less=[-9.0] * 2, same=None)
     (row,), (other,) = read_tables(table1.table(
         table1.Result({1: sets}, {(1, 0.5, 10.0): [1.0, 2.0, 3.0, 4.0]}, None)))
     widths = {"sd sigma": "1.00", "eta": "2.00"}
     assert row == widths | {
+        "sd sigma": "5.00",  # ((1 + 49) / 2)^1/2
         "#": "1", "size": "short", "type": "isotropic", "p": "1", "n": "300", "lengths": "l = 0.1",
         "lengths lengths": "3.00-3.00", "all noise": "30", "sigma / 10": "9",
-        "noise mode": "2 of 2", "below": "4.0"}
+        "noise mode": "1 of 2", "below": "4.0"}
     assert other == {"#": "1", "sigma": "0.5", "c": "10", "lengths": "3.00-4.00"} | widths
 
 

@@ -60,7 +60,8 @@ def test_the_ratio_is_taken_start_by_start():
 def test_the_figure_has_a_method_a_column():
     fig = fig1.figure(made_up())
     axes = np.array(fig.axes).reshape(2, 3)
-    assert [ax.get_title() for ax in axes[0]] == list(fig1.SHOWN)
+    assert [ax.get_title() for ax in axes[0]] == [
+        *fig1.SHOWN[:2], f"{fig1.SHOWN[2]} (ours)"]
     energies = {line.get_label(): line.get_xydata().T.tolist() for line in axes[0, 1].get_lines()}
     time = [0, 1, 2]
     assert energies == {"potential": [time, [0, -4, -2]], "kinetic": [time, [0, 4, 2]],

@@ -146,7 +146,7 @@ def test_the_panels_stand_as_in_the_paper():
     for place in (["large"], ["rows", GIBBS]):
         result = replaced(result, [*place, "sd", 0], Measured(0.4, 0.01))
     shown = fig3.table(result._replace(large=result.large._replace(seconds=[0.012, 0.014])))
-    assert shown.endswith(" 13 ms a transition")
+    assert shown.endswith("; 13 ms a transition\n64 x 64, settings: L = 20")
     assert {"method": GIBBS, "draws": "5000", "chains": "4", "mean log sigma^2": "0.500 (0.010)",
             "sd": "0.400 (0.010)", "mean log beta": "-1.000 (0.020)", "sd sd": "1.000 (0.020)",
             "bulk ESS": "600", "tail ESS": "500", "R-hat": "1.005", "believed": "yes"

@@ -230,7 +230,8 @@ def table(r):
     return "\n\n".join([
         "; ".join(f"N = {', '.join(str(N) for N in sizes if r.data[N] == name)}: {name}"
                   for name in dict.fromkeys(r.data.values()))
-        + "\ntilting: the normal integral by exponential tilting; SciPy's cdf: the same by SciPy\n"
+        + "\nEP, order 3 and 4: second-order correction by cumulants up to that order\ntilting: the"
+        " normal integral by exponential tilting; SciPy's cdf: the same by SciPy\n"
         + text_table(truth, header),
         "Error, estimate - log Z; (12) is the standard error of the last digits, [ ] is the"
         " reference;\nIS from q has infinite variance: its standard error is none",

@@ -228,6 +228,8 @@ def table(r):
               "" if is_trusted(method, row) else "not to be trusted"]
              for (place, method, size), row in r.rows.items() if place == key]
     return "\n\n".join([
+        "IS: importance sampling; q: EP's Gaussian; bridge: bridge sampling; tilting: the normal"
+        " integral by\nexponential tilting; ellipse: elliptical slice sampling\n"
         f"{r.data}; CPU seconds until log Z is known to {evidence.TOLD}, by the best of each"
         " method's sizes, without set-up;\nbroken: no size is to be trusted; void: those that are"
         " do not agree with the reference; k: tail\nindex of the weights of IS from q, not to"

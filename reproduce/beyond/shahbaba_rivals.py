@@ -178,8 +178,8 @@ ORDERS = (  # what, ours or the paper's, rows that are ahead, of which others, p
     (f"{SPLITS[0]} / {MASS})", "ours", SPLITS[:1], [MASS], BY,
      "with the same mass, the paper's split of the normal part"),
     (f"{SPLITS[1]} / {MASS})", "ours", SPLITS[1:], [MASS], ["gradient"],
-     "with the same mass, as a reader's runs with two inner steps; before them we expected the"
-     " opposite"),
+     "with the same mass; claimed after a trial with two inner steps, before which we expected"
+     " the opposite"),
     (f"{MASS} / NUTS, dense)", "ours", [MASS], ["NUTS, dense"], ["gradient"],
      "NUTS goes both ways and has to learn the mass; its warm-up is not counted"),
     ("NUTS, dense / NUTS, diagonal)", "ours", ["NUTS, dense"], ["NUTS, diagonal"], ["gradient"],

@@ -176,7 +176,7 @@ CLAIMS = [
             lambda r, m=method, factor=factor: (
                 value_at_paper_step(acceptance, r, m, SHORTEST)
                 - value_at_paper_step(acceptance, r, m, factor)), 0.0, 1.0,
-            "Section 3.3: beyond a certain step, rejection", "order")
+            "only that it falls: Section 3.3 has rejection \"with very high probability\"", "ours")
       for method, factor in FURTHER.items()],
     *[Claim(f"{method}: log median |energy error|, {factor} x the paper's step - {SHORTEST} x",
             "order", lambda r, m=method, factor=factor: (
@@ -198,7 +198,8 @@ def table(r):
              f"{np.exp(log_median(errors).value):.3g}"]
             for method, by_step in r["errors"].items() for eps, errors in by_step.items()]
     grows = ", ".join(f"{first_growth(r['theory'][m]):.4g} ({m})" for m in PAPER)
-    return (f"Linear theory: 2 / w = {2 / r['w']:.4g}, the limit of HMC; pi / w ="
+    return ("w: the largest frequency of U at the mode; w_0: that of U_0\n"
+            f"Linear theory: 2 / w = {2 / r['w']:.4g}, the limit of HMC; pi / w ="
             f" {np.pi / r['w']:.4g}, the first resonance of the normal\napproximation; an error"
             f" grows by {GROWS:.0%} in a trajectory from eps = {grows}\n\nWithout jitter,"
             " from states of the posterior; * the paper's step\n\n"

@@ -233,10 +233,12 @@ def table(r):
         table_of_rows({(f"{number}, {index}", method): row
                        for (number, index, method), row in r.rows.items()}),
         quadrature.table(r.rows),
-        TAKEN,
+        f"{TAKEN}:\nw of slices, factor of 2.38 / sqrt d of walks, steps on pi* for one of pi of"
+        " surrogates, (step size, steps)\nof HMC, target of NUTS, factor of dragging",
         text_table(settings, ["", *(f"kind {number}" for number in r.costs)]),
         "Costs of single evaluations: that of the posterior after a change of one variable, in CPU"
-        " time, is 1",
+        " time, is 1;\nscratch: after a change of all; gradient: with the density; decomposition:"
+        " into eigenvalues; fast: by them",
         text_table(units, ["kind", "1 is", *PRICED])])
 
 

@@ -241,7 +241,7 @@ def joint(what, claims, independent=True):
     return Claim(what, "all of these numbers at once", ours, 0.0, 0.0,
                  ("the normal deviate of a chi-squared probability" if independent else "the normal"
                   " deviate of the largest of so many, whose columns need not be independent (s.e."
-                  " nan: most are too weak to differ, so that nothing agrees)")
+                  " nan: most of these numbers are too weak to count)")
                  + ", of 1 standard error; the errors of both sides in quadrature, and rounding,"
                  " which is uniform", "joint test", budgets=("paper",), theirs=1.0,
                  undecided=OF_PRINT)
@@ -342,8 +342,8 @@ def reason_undecided(claim, ours):
         return claim.undecided
     nearest = min(abs(ours.value - claim.low), abs(ours.value - claim.high))
     times = float((DIFFER * ours.se / nearest) ** 2) if nearest else math.inf
-    return claim.undecided + (f"; {DIFFER} standard errors take {times:.2g} times the runs, if the"
-                              " value stays") * (times < 1e4)
+    return claim.undecided + (f"; if the value stays, {float(f'{times:.2g}'):g} times the runs"
+                              " would tell") * (times < 1e4)
 
 
 def power(claim, ours):
@@ -429,10 +429,14 @@ def failures(findings):
         for f in findings if f.claim.known and f.verdict == "agrees"]
 
 
-KEY = ("Accepted: from, to; ± the paper's own standard error.  Paper: what is printed, sentences"
-       " in short; order: only which is larger; theory: what must be; ours: our own expectation."
-       "  Noticed: the factor by which the number could be off before it is said to differ.  nan:"
-       " too little is known.")
+KEY = ("Agrees: within 2 standard errors, theirs and ours together; inconclusive: up to 4; differs:"
+       " beyond.  Known difference: its reason is declared, with a date.  Not specified: depends on"
+       " a setting that the paper does not state.  Too weak: an error by a factor of 3 would agree"
+       " as well.  Accepted: from, to; ± the paper's own standard error.  Paper: what is printed,"
+       " sentences in short; order: only which is larger; theory: what must be; ours: our own"
+       " expectation.  Noticed: the factor by which the number could be off before it is said to"
+       " differ.  nan: too little is known.  Words of the tables: in the script's docstring, and on"
+       " the paper's page, reproduce/<author>/README.md.")
 
 
 def report(findings):
@@ -458,9 +462,10 @@ def report(findings):
     if agreeing:
         blocks.append(text_table(
             [[f.claim.what, number(f.ours) + f" ({f.note})" * bool(f.note), f.claim.paper,
-              interval(f.claim.low, f.claim.high, f.claim.theirs), describe_power(f.power).strip(),
+              interval(f.claim.low, f.claim.high, f.claim.theirs),
+              describe_power(f.power).rpartition(": ")[2],
               notes[f.claim.why]] for f in agreeing],
-            ["agrees", "ours", "paper", "accepted", "error", "why"]))
+            ["agrees", "ours", "paper", "accepted", "noticed", "why"]))
         blocks.append("\n".join(wrap_text(f"{mark} {why}", "") for why, mark in notes.items()))
     if unmade := [f"{f.claim.what}: {number(f.ours)}" for f in findings if f.verdict == UNMADE]:
         blocks.append(wrap_text(f"{UNMADE} is made of what is not to be trusted, where too little"

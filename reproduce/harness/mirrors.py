@@ -92,12 +92,12 @@ def algorithms():
 def files_with_departures():
     """List the files that depart from a paper and say so: those of algorithms(), and models."""
     return algorithms() + sorted(path for path in (ROOT / "models").glob("*.py")
-                                 if "\nDepartures\n-" in path.read_text("utf-8"))
+                                 if "\nDepartures\n-" in path.read_text())
 
 
 def mirrors(path):
     """Yield the mirrors in the file `path`."""
-    lines = path.read_text("utf-8").splitlines()
+    lines = path.read_text().splitlines()
     for node in ast.parse("\n".join(lines)).body:
         said = isinstance(node, ast.FunctionDef) and re.search(
             r"^Mirror of ((?:.|\n(?=.))+)\.$", ast.get_docstring(node) or "", re.MULTILINE)
@@ -165,7 +165,7 @@ def departure_of_line(fields, source, path):
 
 def entry(path, name):
     """Return the text of the entry `name`, such as Paper, in the docstring of a file, or ""."""
-    docstring = ast.get_docstring(ast.parse(path.read_text("utf-8"))) or ""
+    docstring = ast.get_docstring(ast.parse(path.read_text())) or ""
     found = re.search(rf"^{name} +(\S.*(?:\n  .*)*)", docstring, re.MULTILINE)
     return found[1] if found else ""
 
@@ -176,7 +176,7 @@ def departures(path):
     Raises ValueError if it has none and does not say so: "Departures  none."
     """
     found = [each for mirror in mirrors(path) for each in mirror.departures]
-    docstring = ast.get_docstring(ast.parse(path.read_text("utf-8"))) or ""
+    docstring = ast.get_docstring(ast.parse(path.read_text())) or ""
     none = re.search(r"^Departures +none\.", docstring, re.MULTILINE)
     section = re.search(r"^Departures\n-+\n((?:.*\n)*?)(?:.+\n-+\n|\Z)", docstring + "\n",
                         re.MULTILINE)
@@ -232,7 +232,7 @@ def variant(function, lines, within=None, compiled=False):
     name = function.__name__
     module = inspect.getmodule(getattr(function, "py_func", function))
     path = Path(module.__file__)
-    source = path.read_text("utf-8").splitlines()
+    source = path.read_text().splitlines()
     definition = functions(source)[name]
     own = next((each.code for each in mirrors(path) if each.name == name), [])
     for key, code in lines.items():

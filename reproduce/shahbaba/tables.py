@@ -289,7 +289,7 @@ def dot_plot(problems, others=()):
         plain_log(ax.xaxis)
         ax.grid(axis="x", color="0.9")
     legend_below(fig, handles=[
-        mark("printed factors, $g$ of Section 3.3", "k", "D"),
+        mark("the paper: its factors, $g$ of Section 3.3", "k", "D"),
         mark("ours, batch means", COLOURS[0], "s"), mark("ours, initial sequence", COLOURS[1]),
         *[mark("other data sets", COLOURS[1], mfc="none"),
           mark("the same, beyond the axis", COLOURS[1], ">")] * bool(others)], ncols=3)

@@ -27,9 +27,10 @@ class Pitfall(NamedTuple):
 
 ERRATA = {
     "N1": Erratum("(36)", '"d^-1 I - d^-1 B(diag((s + d)/s)))^-1 B", a bracket too many',
-                  "B' at the end, as in (35) and (37)", "relative error of C^-1, m = n", "0", 0,
-                  INVERSE, "rounding", Declared("with m < n the product B (...)^-1 B does not"
-                                                " exist, and with m = n it is another", FIRST)),
+                  "B' at the end, as in (35) and (37)", "relative error of C^-1, m = n",
+                  "theory: 0", 0, INVERSE, "rounding", Declared(
+                      "with m < n the product B (...)^-1 B does not exist, and with m = n it is"
+                      " another", FIRST)),
     "N3": Erratum("5.2.4, table of operations", '"we need the following major computations": p m n'
                   " for K^(n,m) and m^3 for chol(K^(m,m))", "also m^2 n, for K^(n,m) R^-1 and for"
                   " B'B", "all operations / those listed", "about 1", 1, 2,
@@ -53,9 +54,9 @@ PITFALLS = {
     "N6''": Pitfall("4", '(14): "pi_i(x_i) T-hat_i(x\'_i|x_i) = T-check_i(x_i|x\'_i) pi_i(x\'_i)"',
                     "largest |pi P - pi|, tempered transitions, 7 states, T-check in the opposite"
                     " sequence of T-hat", "in the same sequence", PROBABILITY),
-    "N6'''": Pitfall("4", '"equivalent if ... R is reversible ... s = 2k ... r = 1 ... n = 1"',
-                     "largest difference of transition probabilities of the two methods, 7 states,"
-                     " s = 2 k", "s = k = 1", PROBABILITY),
+    "N6'''": Pitfall("4", "equivalent if R is reversible, s = 2 k, r = 1, n = 1 and T-hat = T-check"
+                     " = R^k", "largest difference of transition probabilities of the two methods,"
+                     " 7 states, s = 2 k", "s = k = 1", PROBABILITY),
     "N10": Pitfall("5.2.4", '"making the Cholesky decomposition fail, a problem that can be avoided'
                    ' by adding a small jitter to the diagonal"',
                    "random K^(m,m) of data sets 1 and 6 without a factor, jitter 1e-10 trace / m",

@@ -111,7 +111,7 @@ SENTENCES = {
     "cached": ("3", "the mark moves to where pi was computed, so no new computation is needed"),
     "all marked": ("3", "all of the marked states are valid samples of pi"),
     "could be slower": ("5.2.3", "a pi* formed by Eigen-exact could even be slower than the"
-                        " original pi; our experiments confirm this"),
+                        " original pi; their experiments confirm this"),
     "identical": ("6.1", "isotropic and ARD are identical when p = 1"),
     "r and s": ("6.2", "r = s = 1 gives the best performance, of fairly small values"),
     "once": ("6.2", "with a mapping pi only needs to be evaluated once each update"),

@@ -494,7 +494,7 @@ def draw_data(lines):
             ax.scatter(column, row, s=2 * data.y[row, column], color=COLOURS[4])
             ax.set(title=f"{data.y.sum():.0f} points", xticks=[], yticks=[])
         line[0].set_ylabel({"unit": "unit square", "pixel": "in pixels"}[distance]
-                           + ":\ncounts; in grey\nlog intensity")
+                           + ":\ncounts; grey: log\nintensity, dark high")
 
 
 def mean_field(found):

@@ -27,61 +27,62 @@ def erratum(*words, cause=""):
 
 CONVENTION = "G is the precision of the momentum in one place and its covariance in another"
 THIRD = "the third leapfrog of Algorithm 1"
-NORMAL = (-1.5, 1.5, "half the standard deviation of v")
+ZERO, ONE = "theory: 0", "theory: 1"
+NORMAL = (ZERO, -1.5, 1.5, "half the standard deviation of v")
 ERRATA = {
-    "Z1": erratum("(5), (7), (10)", "+ log |G| / 2", "- log |G| / 2", "mean of v", "0", *NORMAL,
+    "Z1": erratum("(5), (7), (10)", "+ log |G| / 2", "- log |G| / 2", "mean of v", *NORMAL,
                   "exp(-H) then is the density times e^(n v), which is v ~ N(900, 9), until e^v"
                   " times x'x and r'r overflows near 705.  K is \"-log N(r; 0, G^-1)\" (4.1); if G"
                   " is the covariance the sign is right, and r'G^-1 r / 2 belongs to it",
                   cause=CONVENTION),
-    "Z2": erratum("Algorithm 1, line 1", "r ~ N(0, G)", "r ~ N(0, G^-1)", "mean of v", "0", *NORMAL,
+    "Z2": erratum("Algorithm 1, line 1", "r ~ N(0, G)", "r ~ N(0, G^-1)", "mean of v", *NORMAL,
                   "r'G r / 2 belongs to N(0, G^-1); N(0, G) belongs to r'G^-1 r / 2",
                   cause=CONVENTION),
     "Z3": erratum("Algorithm 1, third leapfrog", "from theta^(l)", "from theta^(l + eps/2)",
-                  "mean of v", "0", *NORMAL, "the step neither leads back nor keeps volume, as 4.2"
+                  "mean of v", *NORMAL, "the step neither leads back nor keeps volume, as 4.2"
                   " says that it does: a slip of the pseudocode", cause=THIRD),
     "Z3'": erratum("Algorithm 1, third leapfrog", "from theta^(l)", "from theta^(l + eps/2)",
-                   "||det J| - 1| of a step, eps = .3", "0", 0, EXACT,
+                   "||det J| - 1| of a step, eps = .3", ZERO, 0, EXACT,
                    "rounding of differences", "as above: the first leapfrog's end is lost",
                    cause=THIRD),
     "Z4": erratum("5.1", "G_x = e^v I", "G_x = e^-v I", "acceptance from v = 6", "70-85 %",
                   0.70, 1.0, quote("acceptance"), "H_1 then has the frequency e^v, and leapfrogs of"
                   " eps e^v > 2 are unstable.  As the covariance e^v I is right, and then G_v in"
                   " the same sentence, an inverse, is not", cause=CONVENTION),
-    "Z4'": erratum("5.1", "the Hessian by v", "by x", "d^2/dx^2 -log p times G_x, v = 1", "1",
+    "Z4'": erratum("5.1", "the Hessian by v", "by x", "d^2/dx^2 -log p times G_x, v = 1", ONE,
                    1 - EXACT, 1 + EXACT, "rounding", "\"G_x = -d_v^2 log p(x, v)^-1 = e^v I\": the"
                    " derivative is by x, -d^2/dx^2 log p = e^v, and its inverse e^-v",
                    cause=CONVENTION),
-    "Z5": erratum("5.1", "G_v = (n + 1/9)^-1", "(n/2 + 1/9)^-1", "mean curvature of v / mass", "1",
+    "Z5": erratum("5.1", "G_v = (n + 1/9)^-1", "(n/2 + 1/9)^-1", "mean curvature of v / mass", ONE,
                   0.9, 1.1, "a tenth; the mean of 20 draws has an error of .03",
                   "e^v x'x / 2 is its own second derivative, and has mean n / 2"),
     "Z6": erratum("4.4", "|G_theta| = Z^-1", "|G_theta|^1/2 = Z^-1 with |G| as mass",
-                  "what is left of d log Z / dv", "0", -EXACT, EXACT, "rounding",
+                  "what is left of d log Z / dv", ZERO, -EXACT, EXACT, "rounding",
                   "\"If |G_theta| = Z(phi)^-1, Z(phi) will be canceled out\": - log |G| / 2"
                   " + log Z = 3/2 log Z, whose derivative by v is -3 n / 4; with the printed sign"
                   " 1/2 log Z is left.  The paper's own example, G_x = e^v I, has |G_x|^1/2 ="
                   " Z^-1"),
     "Z7": erratum("5.2", "G_i = Cov(x) + e^gamma I", "mass B_i + e^-gamma I",
-                  "condition of mass^-1 Hessian, w = 0, v = .1", "1", 1 - 1e-5, 1 + 1e-5,
-                  "differences of a gradient, 1e-5", "the prior's Hessian is I / v, and the"
-                  " likelihood's is a sum over the cases of a group, not a mean; 4.4 has"
-                  " \"(B + B(phi))^-1, where B(phi) is the Hessian of the prior\""),
+                  "condition of mass^-1 Hessian, w = 0, v = .1", ONE, 1 - 1e-5, 1 + 1e-5,
+                  "differences of a gradient, 1e-5", "the prior's Hessian is e^-gamma I: 4.4 has"
+                  " \"(B + B(phi))^-1, where B(phi) is the Hessian of the prior\".  Cov(x) for B"
+                  " is no error, for 4.4 takes \"any approximate Hessian\""),
     "Z8": erratum("5.4", "G_x = Sigma^-1, a precision", "a mass",
-                  "condition of mass^-1 prior Hessian, 8 x 8", "1", 1 - EXACT, 1 + EXACT,
+                  "condition of mass^-1 prior Hessian, 8 x 8", ONE, 1 - EXACT, 1 + EXACT,
                   "rounding", "a momentum of precision Sigma^-1 has Sigma for its mass; as a"
                   " covariance Sigma^-1 is right", cause=CONVENTION),
-    "Z9": erratum("5.4", "no - log |Sigma| / 2", "with it", "mean score of log sigma^2 / n", "0",
+    "Z9": erratum("5.4", "no - log |Sigma| / 2", "with it", "mean score of log sigma^2 / n", ZERO,
                   -0.03, 0.03, "a mean of 200 draws has an error of .006",
                   "\"the log joint probability is given by\" a sum without it: then the density"
                   " of x has the score a'Sigma a / 2, of mean n / 2.  It cancels in U_2, so that"
                   " programs may never have missed it"),
     "Z11": erratum("4.2", "a step is symplectic", "reversible, of volume 1",
-                   "|J'Omega J - Omega|, eps = .3; volume and way back", "0", 0, EXACT,
+                   "|J'Omega J - Omega|, eps = .3; volume and way back", ZERO, 0, EXACT,
                    "rounding of differences", "\"Because each leapfrog integrator is symplectic"
                    " in a subspace of X, they are also symplectic in X\": the other block's energy"
                    " depends on what moves, but its momentum is not kicked"),
     "Z12": erratum("4.2", "ABLA does not tend to the flow of H", "Algorithm 1 does",
-                   "error at eps = .025 / at .05; with 2 leapfrogs for H_1", "1", 0.9, 1.1,
+                   "error at eps = .025 / at .05; with 2 leapfrogs for H_1", ONE, 0.9, 1.1,
                    "an error that stays, up to a tenth", "\"ABLA is actually not a discretized"
                    " simulation\" of H: so it is in the sentence's example, \"eps_1 = 2 eps_2\","
                    " but the three leapfrogs of Algorithm 1 split the flow of H symmetrically:"
