@@ -178,7 +178,8 @@ def variables_of(found):
     if not isinstance(found, Chains):
         raise ValueError("found must be the Chains that sampling.run.run gave back, not a"
                          f" {type(found).__name__}")
-    if len({(type(chain), size_of(chain)) for chain in found.chains}) != 1:
+    if len({(type(chain), *(np.shape(getattr(chain, field, ())) for field in DRAWS))
+            for chain in found.chains}) != 1:
         raise ValueError("found must have chains of one sampler and one length, as run gives them")
     return found.variables
 

@@ -216,8 +216,8 @@ def ess_bulk(x):
 
 def ess_tail(x):
     """Return the smaller effective sample size of the shares below the 5 % and 95 % quantiles."""
-    return np.fmin(*(combined_chains(halves(x <= np.quantile(x, q)).astype(float)).ess
-                     for q in (0.05, 0.95)))  # nan where a twentieth of the draws is at an end
+    return np.min([combined_chains(halves(x <= np.quantile(x, q)).astype(float)).ess
+                   for q in (0.05, 0.95)])
 
 
 def e_bfmi(energies, d):

@@ -80,7 +80,7 @@ def test_a_covariance_becomes_symmetric_to_the_last_bit_and_only_rounding_is_for
      "be of 2 variables, as x0 is, but its U takes 1"),
     (lambda: validate.models("v", [GAUSSIAN, 3]), "be a model, a NamedTuple such .*, not int$"),
     (lambda: validate.number("v", 1.5, int), "be an int, not 1.5"),
-    (lambda: validate.number("v", 10**400, float), "v must be a float, not 1000"),
+    (lambda: validate.number("v", 10**400, float), "be a float, not 1000"),
     (lambda: validate.number("v", np.timedelta64(1, "s"), float), "be a float, not np.timedelta"),
     (lambda: validate.instance("v", 1, str, "so"), r"be of type str \(so\), not int$")])
 def test_messages_say_what_was_wanted_and_what_was_found(call, said):
