@@ -116,6 +116,9 @@ def table(X, names=()):
     """
     found = tuple(getattr(X, "columns", ()))
     if not found:
+        if getattr(getattr(X, "dtype", None), "names", None):
+            raise ValueError("X must be an array of numbers, not of records: make it one by"
+                             " numpy.lib.recfunctions.structured_to_unstructured(X)")
         if np.ndim(validate.regular("X", X)) == 1:
             raise ValueError("X must have a row for each case and a column for each covariate, not"
                              f" shape {np.shape(X)}: of one covariate make np.reshape(X, (-1, 1)),"
@@ -537,11 +540,13 @@ class Classifier(NamedTuple):
         """Raise ValueError for what fit() of this problem does not return."""
         validate.instance("fit", fit, Fit, "from fit() of this problem")
         n = self.model.y.size
-        if np.shape(fit.K) != (n, n) or np.shape(getattr(fit.ep, "tau", None)) != (n,):
-            raise ValueError(f"fit must be of this problem, of {n} cases, but its K has shape"
-                             f" {np.shape(fit.K)}")
-        if not (np.array_equal(fit.y, self.model.y)
-                and np.allclose(fit.K, self.kernel((fit.log_length, fit.log_amplitude)))):
+        phi = [validate.real(f"fit.{name}", getattr(fit, name)) for name in Fit._fields[:2]]
+        for name, value, shape in (("K", fit.K, (n, n)),
+                                   ("ep.tau", getattr(fit.ep, "tau", None), (n,))):
+            if np.shape(value) != shape:
+                raise ValueError(f"fit must be of this problem, of {n} cases, but its {name} has"
+                                 f" shape {np.shape(value)}")
+        if not (np.array_equal(fit.y, self.model.y) and np.allclose(fit.K, self.kernel(phi))):
             raise ValueError("fit must be of this problem, but it is of other cases or labels")
 
     def posterior(self, fit):

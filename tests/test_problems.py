@@ -463,8 +463,10 @@ OF_GROUPS = found(np.zeros((1, 1, 6)), np.zeros((1, 1, 1)))
     (lambda: CLASSIFIER.check_evidence(FIT, 9, rng), "found must be the Chains that"),
     (lambda: CLASSIFIER.check_evidence(FIT, OF_GROUPS, rng), "draws.. of this problem returned"),
     (lambda: gp_classifier(X[:5], NAMES[:5]).posterior(FIT), r"5 cases, but its K has shape \(9,"),
-    (lambda: CLASSIFIER.predict_by_ep(FIT._replace(ep=None), X), "of 9 cases, but"),
+    (lambda: CLASSIFIER.predict_by_ep(FIT._replace(ep=None), X), "cases, but its ep.tau has"),
     (lambda: gp_classifier(X, NAMES[::-1]).predict_by_ep(FIT, X), "is of other cases or labels"),
+    (lambda: CLASSIFIER.posterior(FIT._replace(log_length="a")), "^fit.log_length must be a real"),
+    (lambda: logistic_regression(np.zeros(9, [("a", float)]), NAMES), "not of records: make it"),
     (lambda: gp_classifier(2 * X**2, NAMES).predict_by_ep(FIT, X), "is of other cases or labels"),
     (lambda: LINE.predict_by_fit(None, X), "fit must be of type Regression"),
     (lambda: LINE.predict_by_fit(problems.RegressionFit(np.zeros(3), 0.0), X), "fit.q must have")])
