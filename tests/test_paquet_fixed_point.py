@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from judging import check_labels, check_moves, put
+from judging import check_labels, check_moves, put, read_tables
 from reproduce.beyond import paquet_fixed_point as script
 from reproduce.harness.claims import Measured
 from reproduce.paquet import trajectories as paths
@@ -94,6 +94,18 @@ def shown():
         result.chains[key] = script.Bias(mean, variance, exact, {f: f / 20 for f in script.FEW},
                                          {f: f + 1 for f in script.FEW})
     return result
+
+
+def test_the_tables_by_hand():
+    back, volume, chains = read_tables(script.table(shown()))
+    powers = {f"f={f}": f"1e-{f:02}" for f in script.SOME}
+    assert volume[0] == {"": "N = 1", "eps": "0.05"} | powers
+    assert back[0] == volume[0] | {"lost, f=5": "25", "f=20 f=20": "100", "H, f=5": "3e-05",
+                                   "c": "0.7", "max": "0.8"}
+    assert chains[1] == {
+        "": "N = 1", "eps": "0.05", "f_max": "2", "% rejected": "10.00", "diverged": "3",
+        "mean": "1.0e-03 +- 1e-04", "variance": "2.0e-03 +- 2e-04",
+        "mean, exact": "0.0030 +- 0.0003"}
 
 
 def test_rejections_are_drawn_in_per_cent():

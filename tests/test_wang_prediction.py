@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import norm
 
 from algorithms.ess import initial_sequence
-from judging import check_moves
+from judging import check_moves, read_tables
 from models.gp_regression import GPRegression, predict
 from models.interface import log_likelihood
 from reproduce.beyond import wang_prediction as script
@@ -153,6 +153,18 @@ MOVED = {f"{what} {move[0]}": (raised(*move), [what]) for what, *move in (
 
 def test_one_quantity_moved_and_no_other_claim_differs():
     check_moves(script, made_up(), MOVED)
+
+
+def test_the_table_by_hand():
+    sets = [{name: scored(density, level, error) for name, density, level, error in (
+        (POSTERIOR, 0.25, 0.95, 0.3), (LIKELIHOOD, 0.125, 0.9, 0.4), (TRUTH, 0.5, 0.96, 0.2))}
+        | {"draws": draws, "edge": edge} for draws, edge in ((90.0, True), (80.0, False))]
+    (row,) = read_tables(script.table({("row", 1): sets}))[0]
+    assert row == {
+        "data": "1: short, isotropic, n = 300", "sets": "2", "density": "0.25",
+        "posterior - ML": "0.125", "in 50%": "0.500 0.450 0.510",
+        "in 95%": "0.950 0.900 0.960", "error": "0.300 0.400 0.200", "draws": "80",
+        "at an edge": "1"}
 
 
 def test_ten_data_sets_of_a_row_count_where_it_has_more():
