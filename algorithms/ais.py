@@ -91,7 +91,7 @@ def ais(model, betas, kernel, runs, rng):
 
     The mean of exp(log_weights) estimates p(y) without bias (see combine) if the kernel leaves
     every p_beta invariant, as HMC does.  RMHMC does so only as f_max -> infinity: with f_max = 5,
-    as in the paper, the estimate has a bias that no number of runs removes.
+    the paper's example, the estimate has a bias that no number of runs removes.
 
     Parameters
     ----------
@@ -246,7 +246,7 @@ ais = public(check_ais)(ais)
 
 
 def last_step(y, q):
-    """Return a last step in beta from which AIS from q has weights of infinite variance.
+    """Return a length of the last step from which on AIS that starts at q has infinite variance.
 
     y : (N,)             labels
     q : EP's result      with the mean mu and the sites tau and nu
@@ -254,7 +254,8 @@ def last_step(y, q):
     Along c d, d EP's mean, prior x likelihood^(1 + D) / site^D falls like exp(-c^2 Q / 2) with Q =
     d' K^-1 d - D d' diag(tau) d + (1 + D) (sum of d_n^2 where the label is wrong), D the length of
     the last step.  Other directions can only make it shorter.  Importance sampling from q is AIS
-    with one step, 1: where the result is at most 1, its weights have infinite variance too.
+    with one step, of length 1: where the result is in (0, 1], its weights have infinite variance
+    too.  A result that is not positive says nothing.
     """
     site = q.mu @ (q.tau * q.mu)
     prior = q.mu @ q.nu - site  # K^-1 mu = nu - tau mu

@@ -9,8 +9,8 @@ In words    Expectation propagation replaces each factor of the likelihood by a 
 Paper       C. E. Rasmussen and C. K. I. Williams (2006), Gaussian Processes for Machine Learning,
             Section 3.6 and Algorithm 3.5; the q(x) and the log evidence of Paquet and Fraccaro
             (2016), Section 5.
-Mirror      ep is Algorithm 3.5 with the book's numbers of the lines.  The book was not at hand: if
-            L stands transposed in its line 14, it is upper there; here it is lower, B = L L'.
+Mirror      ep is Algorithm 3.5 with the book's numbers of the lines.  The book was not at hand: its
+            line 14 may have L'.  Here L is lower, B = L L', and line 14 has L.
             "Until convergence" is here a change of log Z by less than tol, so log Z, line 17, is
             evaluated in every sweep.
 
@@ -21,7 +21,7 @@ y_i              y            (N,)     labels, -1 or +1
 K                K            (N, N)   prior covariance of f
 tilde tau_i      tau          (N,)     site precisions, >= 0
 tilde nu_i       nu           (N,)     site precision times site mean
-Sigma, mu        Sigma, mu    (N, N)   q = N(mu, Sigma), Sigma = (K^-1 + diag tau)^-1, mu = Sigma nu
+Sigma, mu        Sigma, mu    both     q = N(mu, Sigma), Sigma = (K^-1 + diag tau)^-1, mu = Sigma nu
 mu_-i, s2_-i     m, s2        ()       cavity: q's marginal without site i
 n                N            ()       cases
 z_i              a            ()       y_i m / sqrt(1 + s2)
@@ -51,19 +51,20 @@ def ep(K, y, tol, max_sweeps, damping):
     ----------
     K          : (N, N) float64   symmetric positive definite
     y          : (N,) float64     labels, -1 or +1
-    tol        : float > 0        stop when a sweep changes log Z by less; default 1e-8.  log Z is
-                                  stationary at the fixed point: the sites are known to about
-                                  sqrt(tol) only, and rounding hides changes below 5e-14 max|K|
+    tol        : float > 0        EP stops when a sweep changes log Z by less; default 1e-8.  The
+                                  sites then have errors of about sqrt(tol), since log Z is
+                                  stationary in them.  Rounding changes log Z too, by some 1e-9 on
+                                  the paper's problem: with far larger K take a larger tol
     max_sweeps : int >= 1         default 100
     damping    : float in (0, 1]  a site's new parameters are damping times those that match the
-                                  moments plus (1 - damping) times the old; default 1.  Multiply
-                                  tol by it too: smaller steps change log Z by less
+                                  moments plus (1 - damping) times the old; default 1.  Below 1,
+                                  sweeps change less: multiply tol by damping as well
 
     Returns
     -------
     ep         : EP               as it is after the last sweep.  If `converged` is False, raise
-                                  max_sweeps or lower damping; log_Z may then be nan, where L does
-                                  not exist or the log of a negative number would be needed
+                                  max_sweeps, lower damping, or, with a large K, raise tol.  log_Z
+                                  is nan if L does not exist or a logarithm is not defined
 
     Raises ValueError, naming the argument, if one is not as above.
     """

@@ -50,7 +50,8 @@ def fixed_flow_hmc(q0, model, fit, eps, L, n, rng, jitter, share):
     So the authors' program has it.  The kicks follow the random step of their transition,
     Uniform((1 - jitter) eps, eps).  `fit` is a NormalApproximation, share > 0 the program's 0.9.
 
-    Raises ValueError, naming the argument.  No check is in Python: this is compiled as it stands.
+    Raises ValueError, naming the one or two arguments that may be wrong: this is compiled with its
+    checks, and compiled code cannot say more.
     """
     if not (0.0 < eps < np.inf and 0.0 < share < np.inf):
         raise ValueError("eps and share must be positive and finite")

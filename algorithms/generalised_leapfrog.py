@@ -412,8 +412,9 @@ def rmhmc(x0, model, l_max, eps, t_max, rng, f_max, tol, tol_back):
     rng        : Generator      advanced by d normals, then one uniform, in each transition
     f_max      : int >= 1       fixed-point iterations; default 100
     tol        : float >= 0     tolerance of the fixed points, 0 for always f_max; default 1e-12
-    tol_back   : float >= 0     tolerance of the run back, 0 for none (half the cost, but then only
-                                small tol makes it exact); default 1e-8
+    tol_back   : float >= 0     each trajectory is run back, and rejected if it misses its start by
+                                more than so much of the largest entry; 0 leaves this out, at half
+                                the cost, but then only a small tol is exact; default 1e-8
 
     Raises ValueError, naming the argument that is out of range or does not fit the model.
     Warns if it accepts none of ten proposals or more.

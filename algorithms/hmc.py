@@ -227,7 +227,9 @@ def hmc(q0, model, eps, L, n, rng, M=None, jitter=0.0):
                                         then by d normals and one uniform
     M      : (d, d) float64 or None     mass matrix, symmetric positive definite; None is I
     jitter : float in [0, 1]            the step of a transition is drawn from
-                                        Uniform((1 - jitter) eps, eps)
+                                        Uniform((1 - jitter) eps, eps); default 0
+
+    Chain: samples (n, d), energies U and accepted (n,), energy_error (n,), counts, divergences.
 
     Raises ValueError, naming the argument, for anything else.  RuntimeWarning if n is at least ten
     and nothing is accepted: the chain stands where it started.

@@ -370,11 +370,12 @@ def nuts_dual_averaging(q0, model, n, rng, warm_up, target=0.65, eps=0.0, deepes
     q0      : (d,) float64           where the chain starts; not modified
     model   : NamedTuple             any model that implements U and grad_U
     n       : int >= 1               transitions
-    rng     : Generator              advanced
+    rng     : Generator              advanced by find_reasonable_epsilon, then, per transition, as
+                                     by nuts_step
     warm_up : int from 0 to n        transitions that adapt the step
     target  : float in (0, 1]        wanted acceptance rate, delta; default 0.65
-    eps     : float > 0 or None      the first step, without warm-up that of all: Algorithm 3;
-                                     None: Algorithm 4 finds it
+    eps     : float > 0 or None      the step at the start, which all transitions have if warm_up is
+                                     0; None, the default: Algorithm 4 finds one
     deepest : int >= 1               doublings at most; default 10
 
     Raises ValueError, naming the argument, for anything else.
@@ -431,7 +432,8 @@ def hmc_dual_averaging(q0, model, length, n, rng, warm_up, target=0.65):
     model   : NamedTuple             any model that implements U and grad_U
     length  : float in (0, 1e9]      of a trajectory, lambda = eps L
     n       : int >= 1               transitions
-    rng     : Generator              advanced
+    rng     : Generator              advanced by find_reasonable_epsilon, then, per transition, by d
+                                     normals and one uniform
     warm_up : int from 0 to n        transitions that adapt the step
     target  : float in (0, 1]        wanted acceptance rate, delta; default 0.65
 

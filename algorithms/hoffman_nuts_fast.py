@@ -12,10 +12,10 @@ from what it does.  What differs from the mirror:
    to it, the draw is biased to what is new: it is taken with probability min(1, w' / w), where
    w' is the sum of exp(-H) over what is new, and w over what there was.  This is reversible too,
    and moves further.
-2. A trajectory turns where the velocity at one of its ends is not along rho, the sum of its
-   momenta, which is for every mass what theta+ - theta- is for a mass of 1.  That is asked of each
-   two halves that are joined, and of each half with the nearest point of the other one: so a
-   trajectory that comes back to itself in the middle is found too.
+2. A trajectory turns where the velocity at one of its ends has no positive product with rho, the
+   sum of its momenta.  For a mass of 1 rho is about (theta+ - theta-) / eps; unlike this, it is
+   right for every mass.  That is asked of each two halves that are joined, and of each half with
+   the nearest point of the other one: a trajectory that comes back in the middle is found too.
 3. The recursion is a loop: of 2^j points, counted from 0, point k closes as many subtrees as k has
    trailing ones in binary.  They wait on a stack of at most j trees.
 4. A gradient is evaluated once, with its U, and carried: a point takes one.
@@ -389,12 +389,12 @@ def nuts(q0, model, n, rng, warm_up, mass, target, deepest, ends):
     n       : int >= 1                  transitions that are recorded
     rng     : Generator                 advanced
     warm_up : int >= 0                  transitions before them, not recorded; default 1000
-    mass    : str                       what of the inverse mass is learned: "diagonal" (the
-                                        default) or "fisher", its diagonal, without gradients or
-                                        with them; the second is learned sooner, but where variables
-                                        are correlated it may have fewer effective draws a gradient
-                                        (reproduce/beyond/nuts.py).  "dense", all of it, which pays
-                                        off where variables are correlated and d^2 costs no more
+    mass    : str                       how the inverse mass is learned.  "diagonal" (the default):
+                                        variances of the draws.  "fisher": ratios of the deviations
+                                        of draws and gradients, which are learned sooner but may
+                                        suit correlated variables less (reproduce/beyond/nuts.py).
+                                        "dense": the covariance of the draws, for correlated
+                                        variables if a product with a (d, d) matrix costs no more
                                         than a gradient
     target  : float in (0, 1]           acceptance rate of the warm-up; default 0.8; more, such as
                                         0.95, where trajectories diverge

@@ -90,10 +90,10 @@ def rmhmc(x0, model, l_max, eps, t_max, rng, f_max=5):
     l_max, t_max : int >= 1             leapfrog steps per transition; transitions
     eps          : float > 0            step size
     rng          : Generator            advanced by N normals, then one uniform, per transition
-    f_max        : int >= 1             fixed-point iterations, 5 in the paper
+    f_max        : int >= 1             fixed-point iterations; default 5, an example in Section 4.1
 
-    Returns a Chain; warns if none of its proposals was accepted.  Raises ValueError, naming the
-    argument, for anything else.
+    Returns a Chain; warns if it accepts none of ten proposals or more.  Raises ValueError, naming
+    the argument, for anything else.
     """
     samples, energies = np.empty((t_max, x0.size)), np.empty(t_max)
     accepted, energy_error = np.zeros(t_max, np.bool_), np.empty(t_max)

@@ -1,8 +1,9 @@
 r"""The same chain as algorithms/paquet_rmhmc.py, faster.  Read that file first.
 
-Same arguments, same draws, same Chain: tests/test_twins.py compares the two transition by
-transition.  Per leapfrog step, with f_max = 5, the mirror does 35 N^3 / 3 operations (70 where q
-is EP's Gaussian); this file does 2 N^3 / 3 (6 with fewer than DIRECT cases).  What differs:
+Same arguments, same draws, same Chain but for its counts: tests/test_twins.py compares the two
+transition by transition.  Per leapfrog step, with f_max = 5, the mirror does 35 N^3 / 3 operations
+(70 where q is EP's Gaussian); this file does 2 N^3 / 3 (6 with fewer than DIRECT cases).  What
+differs:
 
 1. One factorisation for both branches.  With w = beta lambda + (1 - beta) tau, G = K^-1 + diag(w)
    in either case; s = sqrt(w), B = I + K o (s s') = L L' and Woodbury's identity give

@@ -89,7 +89,7 @@ def random_walk(q0, model, scale, n, rng, thin=1):
     scale : float > 0       standard deviation of the proposal in each coordinate
     n     : int >= 1        states kept
     rng   : Generator       advanced, per transition, by d normals, then one uniform
-    thin  : int >= 1        transitions per state kept
+    thin  : int >= 1        transitions per state kept; default 1
 
     Raises ValueError, naming the argument, for anything else.
     Warns if it accepts none of ten proposals or more.

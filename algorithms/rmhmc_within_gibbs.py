@@ -615,10 +615,12 @@ def rmhmc_within_gibbs(theta0, phi0, model, eps_theta, eps_phi, L_theta, L_phi, 
     f_position, f_momentum : int >= 1         fixed-point iterations at most; default 100
     tol                    : float >= 0       tolerance of the fixed points, 0 for always as many
                                               iterations; default 1e-12
-    tol_back               : float >= 0       tolerance of the run back, 0 for none (half the cost,
-                                              but then only small tol makes it exact); default 1e-8
+    tol_back               : float >= 0       each trajectory is run back, and rejected if it misses
+                                              its start by more than so much of the largest entry; 0
+                                              leaves this out, at half the cost; default 1e-8
 
-    Raises ValueError, naming the argument, for anything else.
+    Raises ValueError, naming the argument, for anything else.  Warns if none of ten proposals or
+    more, those of all blocks together, is accepted.
     """
     blocks = parts(model) + 1
     theta, phi = theta0, phi0

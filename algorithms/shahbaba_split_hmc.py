@@ -258,7 +258,8 @@ def split_data(model, q_hat, fraction):
     ----------
     model    : NamedTuple       any model that implements case_entropy and select_cases
     q_hat    : (d,) float64     the posterior mode
-    fraction : float in (0, 1]  of the cases in R_0, rounded to whole cases, of which it needs one
+    fraction : float in (0, 1]  the share of all cases that R_0 takes, rounded to whole cases, at
+                                least one; 1 leaves R_1 empty
 
     Returns a DataSplit.  Raises ValueError, naming the argument, for anything else.
     """
@@ -306,7 +307,10 @@ def check_normal(q0, model, fit, eps, L, n, rng, jitter=0.2):
     """Check the arguments of normal_split_hmc; a MAP becomes a NormalApproximation."""
     model = validate.model("model", model, U, grad_U)
     q0, eps, L, n, rng, jitter = check_common(q0, model, eps, L, n, rng, jitter)
-    if not isinstance(fit, NormalApproximation):
+    if not isinstance(fit, MAP | NormalApproximation):
+        raise ValueError("fit must be a MAP, of algorithms.map_estimate, or a NormalApproximation,"
+                         f" not {type(fit).__name__}")
+    if isinstance(fit, MAP):
         fit = normal_approximation(fit)
     fit = validate.model("fit", fit)
     if fit.q_hat.shape != q0.shape:

@@ -158,7 +158,7 @@ def normal_split_hmc(q0, model, fit, eps, L, n, rng, jitter=0.2):
     rng    : Generator                   advanced, per transition, by one uniform if jitter > 0,
                                          then by d normals and one uniform
     jitter : float in [0, 1]             the step of a transition, and of its flow, is drawn from
-                                         Uniform((1 - jitter) eps, eps)
+                                         Uniform((1 - jitter) eps, eps); default 0.2 (hmc: 0)
 
     Raises ValueError, naming the argument, for anything else.
     """
@@ -190,7 +190,7 @@ def data_split_hmc(q0, model, split, eps, L, M, n, rng, jitter=0.2):
     rng    : Generator                   advanced, per transition, by one uniform if jitter > 0,
                                          then by d normals and one uniform
     jitter : float in [0, 1]             the step of a transition is drawn from
-                                         Uniform((1 - jitter) eps, eps)
+                                         Uniform((1 - jitter) eps, eps); default 0.2 (hmc: 0)
 
     Raises ValueError, naming the argument, for anything else.
     """

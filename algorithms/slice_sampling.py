@@ -142,7 +142,7 @@ class Chain(NamedTuple):
 
     samples: np.ndarray  # (n, d)
     energies: np.ndarray  # (n,) U of the samples
-    log_likelihood: np.ndarray  # (n,) of the samples: -U, of a GP regression without the prior
+    log_likelihood: np.ndarray  # (n,) -U of the samples; of a GP regression log p(y | q)
     accepted: np.ndarray  # (n, mappings, moves) bool; a slice update is never rejected
     counts: Counts
 

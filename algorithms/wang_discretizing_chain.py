@@ -17,8 +17,8 @@ Mirror      whole_chain_step, Section 3 as it is defined: all K steps are simula
 
 R leaves pi* invariant, the density of the approximation; a `move` says what R and its reverse R~
 are (algorithms/slice_sampling.py).  With r = s = 1 and K infinite a mapping is a Metropolis step
-whose proposal is R or R~ with equal probabilities, and whose ratio is that of pi / pi*.  Of the
-densities (10) to (12), which prove the method, only the ratio (13) is computed.
+whose proposal is R or R~ with equal probabilities, and whose ratio is that of pi / pi*.  The
+densities (10) and (11) and the identity (12) prove the method; the ratio (13) alone is computed.
 
 Departures
 ----------

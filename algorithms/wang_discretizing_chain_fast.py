@@ -54,7 +54,7 @@ class MarkedChain(NamedTuple):
 
     samples: np.ndarray  # (n, d)
     energies: np.ndarray  # (n,) U of the samples
-    log_likelihood: np.ndarray  # (n,) of the samples: -U, of a GP regression without the prior
+    log_likelihood: np.ndarray  # (n,) -U of the samples; of a GP regression log p(y | q)
     accepted: np.ndarray  # (n, mappings, r) bool: moves of the mark
     counts: Counts
     marks: Marks
@@ -188,9 +188,10 @@ def discretizing_chain(x0, model, approximation, w, n, rng, r, s, variables, at_
     w             : float > 0 or (d,)  width of a step out of the slices, in the variables' units
     n             : int >= 1           iterations
     rng           : Generator          advanced, per mapping, as by discretizing_chain_step
-    r, s          : int >= 1           moves of the mark in a mapping, steps in a move; default 1, 1
-    unit          : str                what an iteration is.  "variable" (the default): a mapping
-                                       for each variable in turn, R its slice update.  "sweep": one
+    r, s          : int >= 1           in a mapping the marked state moves r times, each time by s
+                                       steps of the chain R; default 1 and 1
+    unit          : str                what an iteration is.  "variable" (the default): d mappings,
+                                       R the slice update of one variable in each.  "sweep": one
                                        mapping, R the updates of all variables in sequence.
                                        "random": d mappings, R the update of one at random
     max_widths    : int >= 1           a slice's interval has at most so many widths; default 10

@@ -205,7 +205,8 @@ def check_tempered(x0, model, layers, w, n, rng, unit="variable", max_widths=10)
     x0 = start("x0", x0, model)
     if not isinstance(layers, tuple | list) or hasattr(layers, "_fields") or not layers:
         raise ValueError("layers must be a tuple of one model or more, the one nearest to the"
-                         f" density first, not {type(layers).__name__}")
+                         f" density first, not {'an empty ' * (type(layers) in (tuple, list))}"
+                         f"{type(layers).__name__}")
     layers = validate.models("layers", layers, U)
     for i, layer in enumerate(layers):
         check_layer(f"layers[{i}]", layer, x0)

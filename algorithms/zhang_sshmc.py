@@ -427,7 +427,7 @@ def sshmc(theta0, phi0, model, eps_theta, eps_phi, L, n, rng, n_theta, n_phi, ji
     eps_theta, eps_phi : float > 0            step sizes of the leapfrogs for H_1 and for H_2
     L, n               : int >= 1             ABLA steps of a transition; transitions
     rng                : Generator            advanced, per transition, by one uniform if
-                                              jitter > 0, then as by sshmc_general_step
+                                              jitter > 0, then by n + h normals and one uniform
     n_theta, n_phi     : int >= 1             leapfrogs of an ABLA step: n_theta of eps_theta, n_phi
                                               of eps_phi, n_theta of eps_theta; default 1 and 1
     jitter             : float in [0, 1]      both steps of a transition are multiplied by one

@@ -12,7 +12,7 @@ Along one length rho_g the exponent of a pair of cases is rest + own / rho_g^2, 
 
 do not change.  So the new matrix has the entries exp(-(rest + own / rho_g^2)).  One exponential of
 a sum takes less time than the Hadamard product exp(-rest) o exp(-own / rho_g^2), and rounds less.
-Per pair of cases that is one product, one sum and one exponential; from scratch it is 3 p
+Per pair of cases that is one product, one sum and one exponential; from scratch it is 4 p
 operations and one exponential.  rest is summed anew whenever another length changes, so that no
 rounding errors add up.
 """

@@ -6,9 +6,10 @@ Paper       Wang and Neal (2013), Section 5.1, equations (21) to (30).
     q = (log sigma, log eta, log rho_1, ...),    q_k ~ N(mean_k, sd_k^2), independent
 
 c is known.  There is one length rho (isotropic) or one for each covariate (ARD).  U has all its
-constants: U_prior - U is the log likelihood.  It takes p n^2 operations for C, n^2 / 2 exponentials
-and n^3 / 3 operations for the factor.  From the factor y'C^-1 y and log|C| follow by (29) and (30)
-in n^2 more.  C has no factor where it is not positive definite in floating point; U is inf there.
+constants: U_prior - U is the log likelihood.  It takes 2 p n^2 operations and n^2 / 2 exponentials
+for C, and n^3 / 3 operations for the factor.  From the factor y'C^-1 y and log|C| follow by (29)
+and (30) in n^2 more.  C has no factor where it is not positive definite in floating point; U is inf
+there.
 
 What a change of one variable need not compute again, in units of the above: of sigma or eta the
 kernel (n^2 / 2 products and sums make C of it), of one rho the sum over the other covariates
@@ -74,7 +75,8 @@ class GPRegression(NamedTuple):
         kind       : "isotropic" or "ard" one length for all covariates, or one for each
         c          : float >= 0           standard deviation of the constant; default 10
         prior_mean : float or (d,)        of the logs of sigma, eta, rho_1, ...; default 0
-        prior_sd   : float or (d,), > 0   of the same; default 2
+        prior_sd   : float or (d,) in (1e-150, 1e150)   standard deviations of the same logs;
+                                          default 2
 
         Cases may be repeated and covariates constant: the noise keeps C positive definite, and the
         length of a constant covariate has its prior.  Raises ValueError, naming the argument, for
@@ -90,8 +92,8 @@ class GPRegression(NamedTuple):
         c = validate.real("c", c, 0.0, LARGEST)
         sd = as_vector("prior_sd", prior_sd, d)
         if not (1 / LARGEST < sd).all() or not (sd < LARGEST).all():
-            raise ValueError(f"prior_sd must be > 0 throughout, but lies in"
-                             f" [{sd.min():g}, {sd.max():g}]")
+            raise ValueError(f"prior_sd must be > 0 throughout, above {1 / LARGEST:g} and below"
+                             f" {LARGEST:g}, but lies in [{sd.min():g}, {sd.max():g}]")
         return cls(np.ascontiguousarray(X.T), y, group, c * c,
                    as_vector("prior_mean", prior_mean, d),
                    sd**-2.0)

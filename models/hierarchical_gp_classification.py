@@ -188,7 +188,7 @@ def grad_U_theta(theta, Phi, model):
 
 @interface.U_prior.register(HierarchicalGPClassification)
 def U_prior(phi, model):
-    """The squares of two standard normals, halved."""
+    """Return half the sum of the squares of phi, standardised by its prior."""
     z = (phi - model.prior_mean) / model.prior_sd
     return z @ z / 2
 

@@ -92,9 +92,9 @@ class HierarchicalLogistic(NamedTuple):
         group     : (N,) labels   of the groups: numbers or strings
         lam       : float > 0   rate of the exponential prior of v; default 0.01
         mass_phi  : float > 0, (1, 1) or None   mass of log v; None: half the number of weights
-        curvature : what B_i is.  "bound": X_i'X_i / 4; "prior": 0, the mass of the prior alone;
-                    or matrices, (groups, p, p), positive semidefinite, such as `information` at
-                    the mode
+        curvature : B_i of the weights' mass B_i + e^-gamma I.  "bound" (the default): X_i'X_i / 4;
+                    "prior": 0; or matrices, (groups, p, p), positive semidefinite, such as
+                    `information` at the mode
 
         Raises ValueError, naming the argument, for anything else.
         """

@@ -1,9 +1,10 @@
 """What an algorithm may ask of a model or of a setting: generic functions, chosen by type.
 
-A model is a NamedTuple of float64 arrays and scalars.  U and grad_U are generic: the type of
-`model` decides which code runs, in the interpreter and in compiled code alike.  Unlike a function
-argument or a closure, this leaves a cache of machine code usable, for models that can be imported:
-what is compiled for one that a script or a notebook defines itself is compiled in each process.
+A model is a NamedTuple of arrays, of float64 or int64, scalars and other models.  U and grad_U are
+generic: the type of `model` decides which code runs, in the interpreter and in compiled code alike.
+Unlike a function argument or a closure, this leaves a cache of machine code usable, for models that
+can be imported: what is compiled for one that a script or a notebook defines itself is compiled in
+each process.
 
 A hierarchical model is sampled in two blocks, q = (theta, phi): the parameters theta (n,) and the
 hyperparameters phi (h,), each with a Gaussian momentum whose covariance, the mass M_theta(phi) or

@@ -323,7 +323,8 @@ def posterior_factor(L_K, w):
 def eigh(A):
     """Return (values, Q, ok): A = Q diag(values) Q', ascending; all nan unless ok.
 
-    A : (n, n) symmetric, of which only the lower triangle is read      Q : (n, n), C-ordered
+    A : (n, n) symmetric, finite throughout; LAPACK takes its lower triangle
+    Q : (n, n), C-ordered
     """
     n = A.shape[0]
     values, vectors = np.full(n, np.nan), A.copy()

@@ -69,8 +69,8 @@ class MultinomialLogistic(NamedTuple):
         X           : (n, p)    covariates, finite, none constant; the column of ones is added here
         y           : (n,)      classes, whole numbers from 0 to K - 1
         K           : int from 2 to 1000000   classes
-        sigma_alpha : float in [1e-150, 1e150]   prior standard deviation of each intercept
-        sigma_beta  : float in [1e-150, 1e150]   prior standard deviation of each coefficient
+        sigma_alpha : float in [1e-150, 1e150]   prior deviation of each intercept; default 5
+        sigma_beta  : float in [1e-150, 1e150]   prior deviation of each coefficient; default 5
 
         Raises ValueError, naming the argument, for anything else.
         """

@@ -1,7 +1,7 @@
 """Gaussian-process classification in the coordinates z of x = L(phi) z, z ~ N(0, I) a priori.
 
-Given K = L L' and D = dK / d log l, L moves by L H z, with H the lower triangle of L^-1 D L^-T, its
-diagonal halved; along log sigma x moves by itself.
+Given K = L L' and D = dK / d log l, x moves by L H z along log l, where H is the lower triangle of
+L^-1 D L^-T with its diagonal halved.  Along log sigma x moves by itself.
 """
 
 from typing import NamedTuple

@@ -12,9 +12,10 @@ G is positive definite wherever U is twice differentiable: lambda coth(alpha lam
 SoftAbs.from_model(model, alpha) is a model for algorithms/generalised_leapfrog.py.  It takes
 O(d^3) operations for the metric and 8 d^4 for its derivatives, the definition written out.
 
-Contracted.from_model(model, alpha) is the same metric for use.  The gradient of the Hamiltonian by
-q_n has the derivatives dG_n = Q (J o Q' T_n Q) Q' in two places only, T_n being the derivative of
-the Hessian by q_n, and in both they can be contracted first: with w = G^-1 p, u = Q' w and f_i =
+Contracted.from_model(model, alpha) is the same metric, for reproduce/zhang/contracted.py, which
+gives it another gradient of H, of O(d^3) operations.  The gradient of the Hamiltonian by q_n has
+the derivatives dG_n = Q (J o Q' T_n Q) Q' in two places only, T_n being the derivative of the
+Hessian by q_n, and in both they can be contracted first: with w = G^-1 p, u = Q' w and f_i =
 f(lambda_i),
 
     tr(G^-1 dG_n) = sum_i J_ii (Q' T_n Q)_ii / f_i           = < T_n, Q diag(J_ii / f_i) Q' >
@@ -76,7 +77,7 @@ class SoftAbs(NamedTuple):
 
 
 class Contracted(NamedTuple):
-    """The same, with a gradient of H of O(d^3) operations; made by from_model."""
+    """The same metric, for reproduce/zhang/contracted.py; made by from_model."""
 
     model: NamedTuple
     alpha: float

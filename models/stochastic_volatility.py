@@ -117,9 +117,9 @@ class StochasticVolatility(NamedTuple):
                                   only if many observations are zero
         mass_phi   : float > 0, (3, 3) or None   mass of the hyperparameters; None: the identity
         beta_shape, beta_rate : float >= 0   p(beta) is proportional to
-                                  beta^(shape - 1) exp(-rate beta); 0 and 0 are 1 / beta, as
-                                  printed, 1 and 1 are Exp(1), and it is proper if both are
-                                  positive; a positive shape needs a positive rate
+                                  beta^(shape - 1) exp(-rate beta).  0 and 0, the default, give
+                                  the paper's 1 / beta, which is improper; 1 and 1 give Exp(1).  A
+                                  positive shape needs a positive rate
         nu, tau2   : float > 0    sigma^2 ~ Inv-chi^2(nu, tau2): nu is the number of observations
                                   that the prior is worth, tau2 about the variance that it expects
         ar_a, ar_b : float > 0    (phi + 1) / 2 ~ Beta(ar_a, ar_b)
@@ -132,7 +132,8 @@ class StochasticVolatility(NamedTuple):
         with np.errstate(divide="ignore"):
             log_squares = 2.0 * np.log(np.abs(y))
         shape = validate.real("beta_shape", beta_shape, 0.0)
-        rate = validate.real("beta_rate", beta_rate, 0.0, open_low=shape > 0.0)
+        rate = validate.real("beta_rate" + " of a positive beta_shape" * (shape > 0.0), beta_rate,
+                             0.0, open_low=shape > 0.0)
         level = float(log_squares.max())
         prior = {"nu": nu, "tau2": tau2, "ar_a": ar_a, "ar_b": ar_b}
         return StochasticVolatility(

@@ -110,7 +110,11 @@ def logarithms(name, value):
     if np.asarray(regular(name, value)).dtype.kind == "b":
         raise ValueError(f"{name} must be logarithms, not True and False")
     value = entries(name, value, np.float64)
-    array(name, np.where(np.isneginf(value), 0.0, value), (-1,))
+    array(name, np.where(np.isfinite(value), value, 0.0), (-1,))
+    bad = np.count_nonzero(np.isnan(value) | np.isposinf(value))
+    if bad:
+        raise ValueError(f"{name} must be finite or -inf, but {bad} of its {value.size} entries are"
+                         " not")
     return value
 
 

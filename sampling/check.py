@@ -67,7 +67,7 @@ class Row(NamedTuple):
     where: str  # the entry that is most off
     found: float  # there
     expected: float
-    error: float  # relative to the entry, of a gradient; else to the largest of all
+    error: float  # relative: for a gradient to this entry, else to the largest
     note: str = ""  # what is wrong beside the number
 
     @property

@@ -291,7 +291,7 @@ def logistic_regression(X, y, sigma_alpha=5.0, sigma_beta=5.0):
     """Make a Logistic of cases X, (n, p), with labels y, (n,).
 
     sigma_alpha, sigma_beta : float > 0   the prior's standard deviations, of the intercept and of
-                                          each weight, of covariates that are standardised
+                                          each weight, of standardised covariates; default 5
 
     Raises ValueError, naming the argument, for anything else.
     """
@@ -423,7 +423,7 @@ class Regression(NamedTuple):
         return RegressionFit(best.x, -best.fun)
 
     def predict(self, found, X, draws=200):
-        """Return the Responses of new cases, (m, p), over `draws` of the draws, evenly spaced."""
+        """Return the Responses of new cases X, (m, p), averaged over `draws` of `found` at most."""
         q = draws_of(found, "q", self)
         return self.responses(q[spaced(len(q), draws)], X)
 
@@ -601,7 +601,7 @@ class Classifier(NamedTuple):
         return ndtr(k.T @ b / np.sqrt(1 + variance))
 
     def predict(self, found, X, draws=200, fit=None):
-        """Return the Classes of new cases, averaged over `draws` functions and kernels.
+        """Return the Classes of new cases, averaged over `draws` functions and kernels at most.
 
         found : draws of the function and its kernel; or of q = (log l, log sigma) alone, for which
                 EP approximates the function
@@ -767,7 +767,8 @@ def volatility(returns, nu=10.0, tau2=0.05):
     nu, tau2 : float > 0   the prior of sigma^2 is Inv-chi^2(nu, tau2): nu is the number of returns
                            that it is worth, tau2 about what it expects
 
-    Raises ValueError, naming the argument, for anything else.
+    Raises ValueError, naming the argument, for anything else.  RuntimeWarning for returns of 0, and
+    for a mean that is more than five standard errors from 0.
     """
     returns = numbers("returns", returns, (-1,))
     zeros = np.count_nonzero(returns == 0)

@@ -6,10 +6,10 @@
 
 A chain is run in pieces of about a second, each from the last state of the one before and with its
 random numbers.  That gives the draws of an unbroken run, bit for bit, as the tests say of NUTS and
-its warm-up, of slice sampling and of every sampler in PIECEWISE.  Any other, and one with `keep`,
-runs each chain as one piece, which is lost if it is stopped.  On Linux the processes are forks:
-they have what is compiled already, and every model, also one that a notebook or a script defines.
-Elsewhere, and with jobs=1, chains take turns in this process.
+its warm-up, of slice sampling and of every sampler in PIECEWISE.  A sampler that is not in
+PIECEWISE, or is called with `keep`, runs each chain in one piece: stopped, it has no draws.  On
+Linux the processes are forks: they have what is compiled already, and every model, also one that a
+notebook or a script defines.  Elsewhere, and with jobs=1, chains take turns in this process.
 """
 
 import ctypes
@@ -213,9 +213,10 @@ def run(sampler, *arguments, chains=4, jobs=None, bars=True, **named):
     sampler          : function of algorithms/, such as hmc
     arguments, named : its arguments, as in a call of it.  `rng` is split by rng.spawn(chains), one
                        for each.  A starting point of shape (chains, d) has one row for each
-    chains           : int >= 1   how many, at most 10000
+    chains           : int from 1 to 10000   default 4
     jobs             : int >= 1   processes; default one for each chain, at most one for each core
-    bars             : bool       show, of each chain, transitions, acceptance rate, divergences
+    bars             : bool       show, of each chain, transitions, acceptance rate, divergences;
+                                  default True
 
     Ctrl-C stops all chains within a second; what each has drawn by then is given back, cut to the
     length of the shortest.  It is raised again where some chain has no draw yet.
@@ -224,8 +225,8 @@ def run(sampler, *arguments, chains=4, jobs=None, bars=True, **named):
     state from which a piece begins anew.
 
     Raises what the sampler raises for wrong arguments, before anything runs.  RuntimeWarning, once,
-    if a chain has accepted nothing, has not moved, or if more than a hundredth of all trajectories
-    diverged.
+    if a chain of ten draws or more has accepted nothing or has not moved, if more than a hundredth
+    of all trajectories diverged, or if most of NUTS's double ten times or more.
     """
     chains = validate.count("chains", chains)
     if chains > MOST_CHAINS:

@@ -7,10 +7,10 @@ A pilot chain changes its steps after every few transitions: by a factor of four
 acceptance rate crosses the target, and then their logarithm by the rate less the target, which is
 the stochastic approximation of Robbins and Monro (1951).  Its gain falls with every further
 crossing, as Kesten (1958) has it, and the second half is averaged (Polyak and Juditsky 1992).
-Where there are two steps, each is fitted first with the other so small that its block stands still,
-for the root of the target; then their ratio is kept, and both are fitted together.  The pilot's
-draws are thrown away, since a chain whose steps change is not invariant; the chain that is kept has
-fixed ones.
+Where there are two steps, each is first fitted alone, to an acceptance rate of the square root of
+the target, while the other is so small that the other block stands still.  Then a common factor of
+both is fitted.  The pilot's draws are thrown away, since a chain whose steps change is not
+invariant; the chain that is kept has fixed ones.
 """
 
 import inspect
@@ -53,7 +53,7 @@ def tune(sampler, *arguments, target=0.8, **named):
     given, so the trajectory becomes longer or shorter with the steps.
 
     Raises what the sampler raises for wrong arguments; ValueError for one that has no such steps.
-    RuntimeWarning if the rate at the end is more than .15 from the target.
+    RuntimeWarning if the rate at the end is more than .15 from the target, or below half of it.
     """
     target = validate.real("target", target, 0.0, np.nextafter(1.0, 0.0), open_low=True)
     try:

@@ -53,6 +53,13 @@ def test_the_variant_makes_l_steps_and_its_error_is_that_of_the_last(stage):
         np.testing.assert_allclose(state.q, end[:3], rtol=0, atol=1e-13)  # the same, reordered
 
 
+@pytest.mark.parametrize("jitter", [0.0, 1.0])
+def test_both_ends_of_the_range_of_steps_are_taken(stage, jitter):
+    model, fit, _ = stage
+    assert fixed_flow_hmc(fit.q_hat, model, fit, 0.3, 2, 3, np.random.default_rng(1), jitter,
+                          0.9).samples.shape == (3, 3)
+
+
 @pytest.mark.parametrize(("change", "said"), [
     (dict(eps=0.0), "^eps and share must"), (dict(eps=np.inf), "^eps and share must"),
     (dict(share=np.nan), "^eps and share must"), (dict(share=-0.9), "^eps and share must"),

@@ -92,6 +92,13 @@ def test_a_fixed_point_that_is_not_found_is_flagged():
         assert not end.converged and np.isnan(end.H) and end.steps < 3
 
 
+def test_a_fixed_count_needs_a_metric_at_the_last_position(monkeypatch):
+    one, velocities = np.ones(1), iter([np.ones(1), np.full(1, np.nan)])
+    monkeypatch.setattr(module, "dH_dp", lambda L, p: next(velocities))
+    monkeypatch.setattr(module, "metric_factor", lambda x, model: None)
+    assert not module.solve_14.py_func(one, None, None, None, 2.0, 1, 0.0)[2]
+
+
 def test_a_step_in_which_an_iteration_fails_is_not_counted():
     # from the mode of a normal p stands still at once, and then x moves
     for start, position_iterations in ((X, 0), (np.zeros(2), 1)):

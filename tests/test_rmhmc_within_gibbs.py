@@ -138,6 +138,15 @@ def test_the_way_back_errs_in_the_position_and_in_the_momentum(in_z, in_r, found
     assert (end.gradients, end.factors) == (6, 11)
 
 
+@pytest.mark.parametrize("energy", [np.inf, np.nan])
+def test_no_way_back_is_taken_from_an_energy_that_is_not_finite(energy, monkeypatch):
+    z, r, energies = np.ones(2), np.ones(2), iter([energy, 0.0])
+    monkeypatch.setattr(gibbs, "walk", lambda *_: Walk(z, r, None, True, 3, 5))
+    monkeypatch.setattr(gibbs, "hamiltonian", lambda here, r: next(energies))
+    end = gibbs.run_and_return.py_func(z, r, None, None, 0.1, 3, Solver(9, 9, 1e-12, 1e-3))
+    assert not np.isfinite(end.error) and (end.failed, end.gradients, end.factors) == (False, 3, 5)
+
+
 def test_a_groups_geometry_is_that_of_the_tensor():
     ours = geometry(W, metric_factor(W, GROUP), GROUP)
     theirs = leapfrog.geometry_of_tensors(W, metric_factor(W, GROUP), GROUP)

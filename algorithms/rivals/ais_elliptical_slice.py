@@ -11,8 +11,9 @@ Mirror      none: algorithms/ais.py has the runs, elliptical_slice.py the transi
 Departures  none.
 
 p_beta is q times exp(beta (L_1 - L_0)), with logs L (models/gp_classification.py), so that q is the
-Gaussian whose ellipses serve at every temperature: near beta = 0 the first point is taken,
-always.  A transition has no step size, takes O(N^2) once and O(N) for each point, and no gradient.
+Gaussian whose ellipses serve at every temperature: the nearer beta is to 0, the more often the
+first point is taken.  A transition has no step size, takes O(N^2) once and O(N) for each point, and
+no gradient.
 """
 
 from typing import NamedTuple

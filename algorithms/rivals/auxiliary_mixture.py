@@ -19,9 +19,9 @@ all of x is drawn at once in O(T).
 
 With w the product of the ratios of the chi^2's density to the mixture's, the posterior is what the
 mixture makes of it times w(h), which does not depend on s.  A draw that leaves the mixture's
-posterior invariant, and is reversible, is therefore accepted with probability w(h*) / w(h).  A
-first run on T = 2000 accepted 94 of 100 draws.  The ratio grows without bound where xi_t
-falls below -20, which one observation in some 28000 does: the chain may wait at such an x.
+posterior invariant, and is reversible, is therefore accepted with probability min(1, w(h*) / w(h)).
+A first run on T = 2000 accepted 94 of 100 draws.  The ratio grows without bound where xi_t falls
+below -20, which one observation in some 28000 does: the chain may wait at such an x.
 
 Departures
 ----------

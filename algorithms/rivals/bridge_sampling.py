@@ -139,8 +139,8 @@ def bridge_sampling(at_target, at_proposal, tau=None, tol=1e-10, max_iterations=
                                      finite, n_1 >= 5
     at_proposal    : (n_2,)          the same at independent draws from q; finite or -inf, n_2 >= 2
     tau            : float > 0 or None   autocorrelation time of the draws from p, 1 if they are
-                                     independent; None: Geyer's initial sequence of at_target for
-                                     the weights, and of V for the error
+                                     independent; None, the default: it is estimated by Geyer's
+                                     initial sequence
     tol            : float > 0       the iteration ends when log Z changes by less; default 1e-10
     max_iterations : int >= 1        default 10000; it takes many if p and q hardly overlap
 

@@ -141,7 +141,7 @@ class DelayedChain(NamedTuple):
 
     samples: np.ndarray  # (n, d)
     energies: np.ndarray  # (n,) U of the samples
-    log_likelihood: np.ndarray  # (n,) of the samples: -U, of a GP regression without the prior
+    log_likelihood: np.ndarray  # (n,) -U of the samples; of a GP regression log p(y | q)
     promoted: np.ndarray  # (n,) bool: pi was asked
     accepted: np.ndarray  # (n,) bool: and the proposal accepted
     counts: Counts

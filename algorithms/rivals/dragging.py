@@ -55,7 +55,7 @@ def dragging_step(cache, model, slow, factor, fast, w, n_steps, tally, rng):
     Parameters
     ----------
     cache      : NamedTuple        where the chain is: prepare(q, model).  Its q and U are not
-                                   modified; its memory is that of the fast steps
+                                   modified; its scratch memory is overwritten
     model      : NamedTuple        any model that implements U
     slow, fast : (any,) int        variables; none is in both
     factor     : (h, h) float64    of the covariance of the slow variables' proposal
@@ -120,7 +120,7 @@ class DraggedChain(NamedTuple):
 
     samples: np.ndarray  # (n, d)
     energies: np.ndarray  # (n,) U of the samples
-    log_likelihood: np.ndarray  # (n,) of the samples: -U, of a GP regression without the prior
+    log_likelihood: np.ndarray  # (n,) -U of the samples; of a GP regression log p(y | q)
     accepted: np.ndarray  # (n,) bool: dragging steps
     counts: Counts
 

@@ -128,7 +128,7 @@ def fitted_walk(q0, model, factor, n, rng, thin=1):
                               proposal's distance, as `pilot` returns it
     n      : int >= 1         states kept
     rng    : Generator        advanced, per transition, by d normals, then one uniform
-    thin   : int >= 1         transitions per state kept
+    thin   : int >= 1         transitions per state kept; default 1
 
     Raises ValueError, naming the argument, for anything else.
     Warns if it accepts none of ten proposals or more.
@@ -163,8 +163,9 @@ def pilot(q0, model, n, rng, rounds=4, scale=0.1):
     model  : NamedTuple     any model that implements U
     n      : int >= 2       transitions in a round
     rng    : Generator      advanced as by rounds of fitted_walk
-    rounds : int >= 1       the first has proposals of standard deviation `scale`
-    scale  : float in [1e-100, 1e100]
+    rounds : int >= 1       how often the covariance is fitted; default 4
+    scale  : float in [1e-100, 1e100]   standard deviation of the first round's proposals, in each
+                            variable's units; default 0.1
 
     The density's standard deviations should be well above 1e-3, the root of eps in the covariance.
 

@@ -192,7 +192,7 @@ def polya_gamma_gibbs(theta0, phi0, model, draw, n, rng, w=WIDTH, max_widths=10,
                                           for each of the N entries of m
     n            : int >= 1               transitions
     rng          : Generator              advanced, per transition, as by polya_gamma_step
-    w            : float > 0              width of a slice of gamma; default WIDTH
+    w            : float > 0              width of a slice of gamma; default 0.3
     max_widths   : int >= 1               a slice's interval has at most so many; default 10
     keep         : (kept,) int or None    which entries of theta are recorded; default all
 
