@@ -310,7 +310,7 @@ def check_normal(q0, model, fit, eps, L, n, rng, jitter=0.2):
     if not isinstance(fit, MAP | NormalApproximation):
         raise ValueError("fit must be a MAP, of algorithms.map_estimate, or a NormalApproximation,"
                          f" not {type(fit).__name__}")
-    if isinstance(fit, MAP):
+    if not isinstance(fit, NormalApproximation):
         fit = normal_approximation(fit)
     fit = validate.model("fit", fit)
     if fit.q_hat.shape != q0.shape:
