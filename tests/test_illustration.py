@@ -73,10 +73,10 @@ def test_wrong_sides_and_the_smaller_class_are_counted():
 
 
 def test_the_line_is_that_of_even_odds(monkeypatch):
-    # eta = 0.3, -0.3, 0.1, -0.1 by theta = (0, 1, 0)
-    X = np.array([[0.3, 5.0], [-0.3, 5.0], [0.1, -5.0], [-0.1, -5.0]])
+    # eta = 0.3, -0.3, 0.1, -0.1 by theta = (0.2, 1, 0)
+    X = np.array([[0.1, 5.0], [-0.5, 5.0], [-0.1, -5.0], [-0.3, -5.0]])
     monkeypatch.setattr(fig2, "fit_cases", lambda _: (None, SimpleNamespace(
-        q=np.array([0.0, 1.0, 0.0]))))
+        q=np.array([0.2, 1.0, 0.0]))))
     for y, wrong in (([1, 0, 1, 0], 0), ([0, 0, 1, 0], 1), ([0, 1, 0, 0], 3)):
         assert fig2.run(None, Data("four", X, np.array(y, float))).wrong == wrong
 

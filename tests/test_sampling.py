@@ -464,6 +464,12 @@ def test_diagnostics_are_those_of_arviz(kind, n):
                                         rel=1e-9)
 
 
+def test_r_hat_of_draws_of_two_values_is_that_of_their_location():
+    # the folded ones are constant, of which R-hat is 0 / 0; ArviZ has the same number
+    x = (generator(4).random((4, 400)) < 0.5).astype(float)
+    assert 1.0 < rhat(x) < 1.02
+
+
 def test_e_bfmi_by_potential_energies_is_that_of_the_hamiltonian():
     # after each refreshed momentum of d = 4 in exact trajectories, and U of 3 times its variance
     rng, d, n = generator(5), 4, 200_000
