@@ -135,6 +135,19 @@ def test_paquet_the_recorded_trajectory_is_that_of_the_compiled_samplers(eps, f_
         assert stored("paquet", "RATE", "HMC", **values) == chain.accepted.mean()
 
 
+def test_paquet_the_least_ess_is_also_of_squares_about_the_mean(monkeypatch):
+    # signs are independent, and sizes stay the same for a tenth of the chain each: of (x - 5)^2,
+    # and not of x^2, all draws of a tenth are one
+    n, rng = 2000, np.random.default_rng(1)
+    x = 5 + np.repeat(rng.random(10), n // 10) * rng.choice([-1.0, 1.0], n)
+    monkeypatch.setattr(paquet, "hmc", lambda *_: SimpleNamespace(
+        samples=x[:, None], accepted=np.ones(n, bool), counts=SimpleNamespace(gradient=1000)))
+    paquet.chain_numbers.cache_clear()
+    _, least, _, _ = paquet.chain_numbers("HMC", "posterior", 0.5)
+    paquet.chain_numbers.cache_clear()
+    assert least < 50
+
+
 def test_paquet_the_way_back_of_a_map_that_is_reversible_ends_where_it_began():
 
     def circle(x, p):

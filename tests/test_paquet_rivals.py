@@ -392,6 +392,7 @@ def test_each_point_of_the_figure_is_in_its_place():
     for method, line in zip(evidence.METHODS, middle.lines, strict=True):  # 4 runs: 0.2^2 / 0.1^2
         points = [(365, 12.0), (767, 4 * WORTH.get(method, 1.0))] if method != "IS from q" else []
         np.testing.assert_allclose(line.get_xydata(), np.reshape(points, (-1, 2)), rtol=1e-12)
+    assert middle.get_xticks().tolist() == [365, 767]
     assert len({(line.get_marker(), line.get_color()) for line in whole}) == len(whole)
     how = {line.get_label(): (line.get_color(), line.get_marker()) for line in whole}
     for key, line, text in zip(GRID, right.lines, right.texts, strict=True):

@@ -282,6 +282,18 @@ def test_the_circles_are_what_other_data_sets_give():
         assert np.log(ends / x) == pytest.approx([-2 * SE_LOG_TAU, 2 * SE_LOG_TAU], rel=1e-9)
 
 
+def test_the_papers_point_has_the_gradients_that_its_section_counts():
+    # for Chess the normal split is printed with g = 13, and by Section 3.3 it has 9
+    axes = tables.dot_plot({"Chess": made_up()["Chess"]}).axes
+    panels = dict(zip(tables.MEASURES, np.reshape(axes, (2, 2)).T.flat, strict=True))
+    for measure in (each for each in panels if each.endswith(" x g")):
+        points = [bar.lines[0].get_xdata()[0] for bar in panels[measure].containers
+                  if bar.lines[0].get_color() == "k"]
+        assert points == pytest.approx([
+            number("Chess", measure.removesuffix(" x g"), method) * gradients("Chess", method)
+            for method in METHODS], rel=1e-12)
+
+
 def test_a_circle_beyond_the_axis_is_a_number_at_its_edge():
     _, ax = plt.subplots()
     ax.set_xlim(1, 10)

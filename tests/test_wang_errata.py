@@ -8,9 +8,10 @@ from reproduce import wang_errata as errata
 from reproduce.harness.claims import failures, judge
 from reproduce.harness.replicates import Experiment
 from reproduce.harness.run import Settings
+from reproduce.harness.style import MARKERS
 from reproduce.wang import identities
 from reproduce.wang.errata import ERRATA, MISPRINTS, PITFALLS
-from reproduce.wang.printed import SOD, STANDARD
+from reproduce.wang.printed import METHODS, PRODUCTS, ROWS, SOD, STANDARD
 
 SENTENCES = {"largest gain": 3.9, "more efficient": 10, "grows": 5, "outside": 2, "long": 0.1,
              "short": 0, "tempered": 0.8, "Nystrom": 1.9}
@@ -150,6 +151,13 @@ def test_a_run_of_seconds_finds_every_erratum(figures):
     # (32) is exact but for rounding, (37) is not
     largest = {line.get_label(): max(line.get_ydata()) for line in axes[0].lines}
     assert len(axes) == 4 and largest["(32)"] < 1e-6 < 0.01 < largest["(37)"]
+    points = [line for line in axes[2].lines if line.get_marker() in ("D", "^", *MARKERS)]
+    for (row, method), point in zip(PRODUCTS, points, strict=True):
+        place = list(ROWS).index(row) + 0.2 * (METHODS.index(method) - 1.5)
+        assert point.get_xydata()[0] == pytest.approx(
+            [ROWS[row].ratio.get(method, ROWS[row].product) / result.factors[row, method], place])
+    colours = [line.get_color() for line in axes[1].lines]  # same and opposite order, twice
+    assert colours[::2] == colours[1::2] and colours[0] != colours[2]
     # the geometric mean of Table 2's gains by a subset
     assert np.log(axes[3].lines[0].get_ydata()).mean() == pytest.approx(np.log(1.85), abs=0.01)
 

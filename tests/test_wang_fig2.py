@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from judging import check_labels, check_moves
+from judging import check_labels, check_moves, read_tables
 from reproduce import wang_fig2 as fig2
 from reproduce.harness.claims import judge
 from reproduce.wang.printed import SOD, TEMPERED
@@ -39,6 +39,19 @@ def test_the_first_lags_by_hand():
     geometric = [np.mean([decay ** (lag + shift) for lag in range(1, 11) for shift in (0, 0.01)])
                  for decay in (0.8, 0.3)]
     assert found.value == pytest.approx(geometric[0] - geometric[1], rel=1e-12)
+
+
+def test_the_tables_by_hand():
+    text = fig2.table(made_up())
+    assert text.startswith("One realisation of data set 2,")
+    (mapping, tempered, *_), (apart, *_) = read_tables(text)
+    lags = {f"lag {k}": f"{(0.3**k + 0.3 ** (k + 0.01)) / 2:.2f}" for k in (1, 2, 3)}
+    assert tempered == {"": f"{MAIN}: {TEMPERED}", "tau": "1.687 (0.017)", "paper": "1.67"} | lags
+    assert (mapping["tau"], mapping["paper"]) == ("9.413 (0.093)", "9.32")
+    assert apart[""] == MAIN and float(apart["log tau"].split()[0]) == pytest.approx(
+        np.log(9.32 / 1.67), abs=1e-3)
+    assert float(apart["early lags"].split()[0]) == pytest.approx(
+        fig2.level(made_up(), MAIN).value, abs=1e-5)
 
 
 def test_each_panel_has_the_chains_of_its_method():

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from judging import check_labels, check_moves, verdicts
+from judging import check_labels, check_moves, read_table, verdicts
 from reproduce import wang_table2 as table2
 from reproduce.harness.claims import WEAK, Measured, judge, power
 from reproduce.wang.printed import MAPPING, METHODS, NYSTROM, ROWS, SOD, STANDARD, TEMPERED
@@ -136,6 +136,25 @@ def test_one_experiment_is_one_claim_by_the_papers_cost():
         assert verdicts(table2, result) == verdicts(table2, made_up())
     # what an evaluation of an approximation costs is timed, too
     assert judge(table2.CLAIMS, result, "smoke") == judge(table2.CLAIMS, result, "short") == []
+
+
+def test_pairs_are_of_one_kind_with_300_and_with_900_cases():
+    (small, large) = zip(*table2.PAIRS, strict=True)
+    assert [*small, *large] == list(ROWS)
+    for a, b in table2.PAIRS:
+        assert [(ROWS[k].n, ROWS[k].size, ROWS[k].kind, ROWS[k].p) for k in (a, b)] == [
+            (n, ROWS[a].size, ROWS[a].kind, ROWS[a].p) for n in (300, 900)]
+
+
+def test_the_table_by_hand():
+    standard, sod, *_ = read_table(table2.table(shown()))
+    rates = {"acceptance": "0.10 0.20 0.30 0.40"}
+    assert standard == {"T_STD, T / T_STD": "1 short isotropic", "paper": "0.76 s", **{
+        f"evaluations {k}": str(k * (30 + k)) for k in range(1, 5)}, **{
+        f"seconds {k}": f"{k * k / 50} s" for k in range(1, 5)}} | rates
+    assert sod == {"T_STD, T / T_STD": "SOD 40", "paper": "0.45", **{
+        f"evaluations {k}": f"{k}.000 (0.0{k}0)" for k in range(1, 5)}, **{
+        f"seconds {k}": f"{k}0.00 (0.{k}0)" for k in range(1, 5)}} | rates
 
 
 def test_the_figure_has_gains_in_cpu_time():

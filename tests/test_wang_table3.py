@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from judging import check_labels, verdicts
+from judging import check_labels, read_tables, verdicts
 from reproduce import wang_table3 as table3
 from reproduce.harness.claims import Measured
 from reproduce.wang.printed import NYSTROM, ROWS, SOD, STANDARD, TEMPERED
 from reproduce.wang.tables import CELLS, GAINS, MAIN, SETTINGS
-from test_wang_table2 import check, made_up, more, shown
+from test_wang_table2 import check, layers, made_up, more, shown
 
 
 def times(number, methods, what, factor):
@@ -85,6 +85,20 @@ def test_the_figure_has_autocorrelation_times_and_not_their_logs():
             np.testing.assert_allclose(line.get_ydata(), stars.get_ydata(), rtol=0.1)
     of_sod = table3.figure(shown()).axes[1].containers  # of data set 1 the setting's place
     assert [bars.lines[0].get_ydata()[0] for bars in of_sod] == pytest.approx([1, 2, 3, 4])
+
+
+def test_the_tables_by_hand():
+    (_, taus, *_), (_, times, *_), (updates, *_) = read_tables(table3.table(shown()))
+    places = {str(k): str(k) for k in range(1, 5)}
+    assert taus == {"tau": "1 SOD", "paper": "4.32", "1 (s.e., with sets)": "1.00 (0.10)",
+                    "1 first": "2", "1 literal": "3", "1 Geyer": "4",
+                    "acceptance": "0.10 0.20 0.30 0.40"} | places
+    assert times == {"iteration": "1 SOD", "paper, s": "0.078", "e": "4.5", "t* / t": "0.024", **{
+        f"{k}, ms": str(20 * k) for k in range(1, 5)}, **{
+        f"{k}, pi": str(30 + k) for k in range(1, 5)}}
+    e = 1 / (0.078 / 0.26 - layers(1, SOD)[0])  # and of three variables
+    assert [float(updates[unit]) for unit in ("variable", "sweep")] == pytest.approx(
+        [e, e / 3], rel=1e-3)
 
 
 def test_both_sums_of_squares_have_the_errors_of_sweeps(monkeypatch):

@@ -94,6 +94,9 @@ def test_the_picked_setting_is_run_on_64_by_64(budget):
     assert found.setting == tried[-1]["settings"][0]
     assert {task["data"] for task in [*tried, *chains]} == {"data"}
     assert all(task["setting"] == found.setting for task in chains)
+    # a seed with zeros at its end is the same without them
+    streams = [str(task["seed"]).strip("[], 0") for task in chains]
+    assert len({*streams, str(tried[0]["seed"]).strip("[], 0")}) == len(chains) + 1
     assert timed["rows"] == {SSHMC: [SSHMC, "data", "unit", found.setting]}
     assert (found.n, found.seconds) == (fig3.LENGTH[budget][0], [1.0, 2.0])
     # Section 5.4: 2 leapfrogs and 1

@@ -6,7 +6,7 @@ from scipy.stats import norm
 
 import studies
 from algorithms.zhang_sshmc import Counts
-from judging import check_labels, check_moves, known, put, replaced, slower
+from judging import check_labels, check_moves, known, put, read_table, replaced, slower
 from reproduce import zhang_table1 as table1
 from reproduce.harness.claims import BUDGETS, Measured, mean
 from reproduce.zhang import funnel
@@ -190,6 +190,11 @@ def test_the_report_and_the_figure_show_print_and_ours():
     # 5000 times the mean of 2090 and 2092.09 millionths of a second
     (gibbs,) = [line for line in text.splitlines() if line.startswith(f"{GIBBS}: 20")]
     assert gibbs.split()[4:6] == ["10", "1054"]
+    own = read_table(text)[3 + METHODS.index(GIBBS)]
+    assert [cell.split()[0] for cell in own.values()] == [
+        GIBBS, "0.7800", "0.05", "2000", "4e+04", "15.00", "4.000", "1.500", "9.000", "5.000"]
+    assert list(own)[2:] == ["seconds", "min ESS x", "min ESS/s", "ESS v", "ESS v, long",
+                             "MSE E[v]", "MSE E[v^2]", "MSE Var(v)"]
     result = replaced(result, ["rows", BETTER, "v_long"], Measured(10.0, 8.0))
     axes = table1.figure(result._replace(n=1000)).axes
     check_labels(axes, ("effective draws of $v$ in 1000", ""), (
