@@ -19,7 +19,7 @@ from algorithms.slice_sampling import slice_sampling
 from algorithms.wang_discretizing_chain_fast import discretizing_chain
 from algorithms.wang_tempered_transitions_fast import tempered_transitions
 from reproduce.harness.claims import Claim, brief, log, mean, text_table
-from reproduce.harness.replicates import Experiment, replicates_by_key
+from reproduce.harness.replicates import replicates_by_key
 from reproduce.harness.style import COLOURS, legend_below, panels
 from reproduce.wang.chains import LAGS, record, warm
 from reproduce.wang.datasets import problem
@@ -60,7 +60,7 @@ class Sampled(NamedTuple):
 
 def run(experiment, cases):
     """Return {setting: {method: Sampled}}."""
-    store = Experiment(STORE, experiment)
+    store = experiment.of(STORE)
     wanted = {key: [task for task in each if task["index"] == 0]
               for key, each in tasks(store.budget, store.seed, NUMBER).items()
               if key[1] in METHODS}

@@ -24,7 +24,6 @@ from algorithms.rmhmc_within_gibbs import rmhmc_within_gibbs
 from algorithms.zhang_sshmc_fast import sshmc
 from models.stochastic_volatility import StochasticVolatility
 from reproduce.harness.claims import Measured, average, brief, exponential, log, mean, text_table
-from reproduce.harness.replicates import Experiment
 from reproduce.harness.style import COLOURS, legend_below, panels
 from reproduce.zhang import datasets, volatility
 from reproduce.zhang.comparison import full_claim, pilot_chains
@@ -106,7 +105,7 @@ class Figure2(NamedTuple):
 def run(experiment, cases):
     """Run the chains of Table 3, or take what is stored: a Figure2."""
     _, own, others = volatility.all_runs(
-        Experiment(ROWS, experiment), cases.name, pilots, one_chain)
+        experiment.of(ROWS), cases.name, pilots, one_chain)
     rows = {method: volatility.estimates(runs) for method, runs in own.items()}
     centre = [average([row.mean[name] for row in rows.values()]).value for name in NAMES]
     spread = [average([row.sd[name] for row in rows.values()]).value for name in NAMES]

@@ -22,7 +22,6 @@ from algorithms.hmc import hmc
 from algorithms.rmhmc_within_gibbs import rmhmc_within_gibbs
 from algorithms.zhang_sshmc_fast import sshmc
 from reproduce.harness.claims import brief, exponential, text_table
-from reproduce.harness.replicates import Experiment
 from reproduce.harness.style import COLOURS, legend_below, panels
 from reproduce.zhang import comparison, cox
 from reproduce.zhang.comparison import full_claim
@@ -128,7 +127,7 @@ class Figure3(NamedTuple):
 def run(experiment, cases):
     """Run all methods on the first data set, and SSHMC on 64 x 64: a Figure3."""
     budget = experiment.budget
-    scanned = cox.run_scan(Experiment(cox.KEEPER, experiment), one_chain, warm)
+    scanned = cox.run_scan(experiment.of(cox.KEEPER), one_chain, warm)
     tasks = [dict(method=method, data=DATA["unit"][0], setting={} if method == NUTS else cox.taken(
         scanned[method, "unit"], method), n=n, burn_in=burn_in,
         seeds=[[experiment.seed, 2, k] for k in range(cox.CHAINS[budget])])

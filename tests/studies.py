@@ -87,6 +87,9 @@ class Recorder:
         self.budget, self.seed, self.calls = budget, 5, []
         self.made = made or self.made
 
+    def of(self, name):
+        return self
+
     def replicates(self, function, tasks, unit, note=None, warm=None):
         self.calls.append((function.__name__, tasks))
         done = self.made(function, tasks)

@@ -86,6 +86,21 @@ def test_a_claim_that_takes_times_of_two_kinds_is_not_judged_and_no_other(other)
     assert [str(f.ours) for f in findings] == [str(f.ours) for f in judged]
 
 
+def test_times_that_another_script_has_stored_are_judged_where_they_are_used():
+    one, result = experiment([NEW, OLD, NEW], lambda own, cases: run(own.of("x_fig2"), cases))
+    assert one.used == {} and len(one.clocks) == 1
+    (other,) = one.others.values()
+    for record in other.used.values():
+        if record["task"] == {"name": "b"}:
+            record["machine"] = record["machine"] | {"processor": "Xeon", "blas": "Haswell"}
+    assert len(one.clocks) == 2 and one.of("x_fig1") is one and one.of("x_fig2") is other
+    script = SCRIPT._replace(run=lambda own, cases: run(own.of("x_fig2"), cases))
+    assert [f.claim.what for f in judge_times(script, one, result, None)
+            if f.verdict == "inconclusive"] == [
+        "two data sets", "how many are more than 1", "a scan", "right whatever they are",
+        "wrong, and of two"]
+
+
 def test_a_check_that_is_no_claim_is_none_whatever_its_times():
     def unsure(ours):
         return lambda r: Measured(ours(r), np.nan)
@@ -135,7 +150,8 @@ def test_only_times_of_the_kind_are_changed_and_each_by_a_number_of_its_own():
 @pytest.mark.parametrize("spread", [1e-6, 0.5, 3.0])
 def test_the_logs_of_times_are_spread_as_is_said_whatever_the_times(spread):
     times = [1e-6, 1.0, 1e6] * 2000
-    moved = np.log(Retimed(SimpleNamespace(used={}), "", spread, 1).change(times)) - np.log(times)
+    none = SimpleNamespace(used={}, others={})
+    moved = np.log(Retimed(none, "", spread, 1).change(times)) - np.log(times)
     # of 6000 normals, four standard errors; 1e-14 is rounding of logs up to 14
     assert abs(moved.mean()) < 4 * spread / 6000**0.5 + 1e-14
     assert moved.std() == pytest.approx(spread, rel=4 / 12_000**0.5)

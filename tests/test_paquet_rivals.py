@@ -218,6 +218,9 @@ class Stored:
     def __init__(self, budget):
         self.budget, self.seed = budget, 3
 
+    def of(self, name):
+        return self
+
     def replicates(self, function, tasks, *_, **__):
         (self.task,) = tasks
         return [{"log_Z": [0.1 * k for k in range(self.task["runs"])]}]
@@ -306,9 +309,9 @@ def test_claims_on_most_draws_are_on_the_last_row():
 
 
 @pytest.mark.parametrize("N", [767, 365])
-def test_the_bridge_that_other_scripts_ask_for_is_the_longest_of_this_one(N, monkeypatch):
+def test_the_bridge_that_other_scripts_ask_for_is_the_longest_of_this_one(N):
     tasks, other, named = asked(digits_3v5()), Stored("paper"), []
-    monkeypatch.setattr(evidence, "Experiment", lambda name, _: named.append(name) or other)
+    other.of = lambda name: named.append(name) or other
     found = evidence.bridge_estimate(other, DIGITS, N)
     assert named == [script.NAME]
     assert other.task in [{k: v for k, v in each.items() if k != "cost"} for each in tasks]
@@ -318,9 +321,8 @@ def test_the_bridge_that_other_scripts_ask_for_is_the_longest_of_this_one(N, mon
 
 
 @pytest.mark.parametrize("budget", ["short", "smoke"])
-def test_a_bridge_of_another_size_has_draws_of_its_own_and_fewer(budget, monkeypatch):
+def test_a_bridge_of_another_size_has_draws_of_its_own_and_fewer(budget):
     other = Stored(budget)
-    monkeypatch.setattr(evidence, "Experiment", lambda *_: other)
     evidence.bridge_estimate(other, DIGITS, 60)
     assert other.task["problem_key"] == [60, 4.85, 5.1] and other.task["size"] == 5000
     assert other.task["seed"][1] == len(evidence.LADDER[budget])

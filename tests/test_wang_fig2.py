@@ -1,10 +1,9 @@
 """Figure 2 of Wang and Neal: each claim on results whose truth is known."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 
+import studies
 from judging import check_labels, check_moves, read_tables
 from reproduce import wang_fig2 as fig2
 from reproduce.harness.claims import judge
@@ -70,8 +69,7 @@ def test_all_chains_are_of_one_data_set(monkeypatch):
         assert {task["index"] for each in wanted.values() for task in each} == {0}
         return {key: [{"rho": [1.0], "tau": {"first": [2.0]}}] for key in wanted}
 
-    monkeypatch.setattr(fig2, "Experiment", lambda name, of: of)
     monkeypatch.setattr(fig2, "replicates_by_key", chains)
-    found = fig2.run(SimpleNamespace(budget="paper", seed=1), None)
+    found = fig2.run(studies.Recorder("paper", chains), None)
     assert found == {setting: {method: Sampled([[1.0]], [2.0]) for method in (SOD, TEMPERED)}
                      for setting in SETTINGS}

@@ -34,6 +34,7 @@ from reproduce.beyond.rivals.moments import moments, reliability, row_of, scale_
 from reproduce.beyond.rivals.rows import agreement, trust
 from reproduce.harness.claims import Claim, brief, text_table
 from reproduce.harness.files import or_exit
+from reproduce.harness.replicates import one_by_one
 from reproduce.harness.style import COLOURS, MARKERS, legend_below, log_bar, mark, panels, plain_log
 from reproduce.shahbaba import datasets as classes
 from reproduce.zhang import datasets as groups
@@ -155,9 +156,9 @@ def run(experiment, cases):
         seed=[experiment.seed, PROBLEMS.index(name)]) for name, method in keys
         for chains, draws, tune in [RUNS[experiment.budget][name]]],
         "rows", warm=libraries), strict=True))
-    times = dict(zip(PROBLEMS, experiment.replicates(clock, [of[name] | dict(
+    times = dict(zip(PROBLEMS, one_by_one(experiment, clock, [of[name] | dict(
         rounds=rounds, draws=timed, tune=before) for name in PROBLEMS],
-        "timings", warm=libraries), strict=True))
+        "timings", libraries), strict=True))
     return {(name, method): row_of(found[name, method], times[name]["seconds"][method]) | {
         "set-up": np.mean([each["set_up"] for each in found[name, method]["chains"]])}
         for name, method in keys}

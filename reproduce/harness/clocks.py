@@ -2,8 +2,7 @@
 
 A ratio of times from two kinds of processors says nothing of two methods.  Which claims take the
 times of which processor is not declared but tried: the script's own arithmetic is done again with
-the times of that kind changed, and what then has another number takes them.  These are the script's
-own clocks: those of another script, whose replicates it may use too, are that one's to judge.
+the times of that kind changed, and what then has another number takes them.
 """
 
 import math
@@ -23,12 +22,18 @@ class Retimed:
     def __init__(self, experiment, kind, spread, seed):
         """Change the logs of the times of `kind` by so much, each by a number of its own."""
         self.experiment, self.fresh = experiment, False
-        self.used = {name_of(r["function"], r["task"]): r for r in experiment.used.values()}
+        self.used = {name_of(r["function"], r["task"]): r
+                     for each in (experiment, *experiment.others.values())
+                     for r in each.used.values()}
         self.kind, self.spread, self.rng = kind, spread, random.Random(seed)
 
     def __getattr__(self, name):
         """Return what the other has: its settings, for a script that makes another experiment."""
         return getattr(self.experiment, name)
+
+    def of(self, name):
+        """Return this one, which has what was used of other scripts too."""
+        return self
 
     def replicates(self, function, tasks, *_, **__):
         """Return the results of tasks; raise Missing if the other had no use of one."""

@@ -55,6 +55,15 @@ class Experiment:
         sweep(self.folder.parents[1], self.folder.parent, self.folder)
         self.packed = {} if self.fresh else unpack(self.folder.with_suffix(".json.gz"))
         self.used = {}  # key -> record
+        self.others = {}  # name -> Experiment: of scripts whose replicates this one uses as well
+
+    def of(self, name):
+        """Return the experiment of the script `name` with these settings: this one, or another."""
+        if name == self.name:
+            return self
+        if name not in self.others:
+            self.others[name] = Experiment(name, self)
+        return self.others[name]
 
     def replicates(self, function, tasks, unit="replicates", note=None, warm=None):
         """Return [function(**task) for task in tasks], in parallel, stored, resumed.
@@ -177,8 +186,8 @@ class Experiment:
     @property
     def clocks(self):
         """The kinds of processors on which times that are results were measured."""
-        return sorted({kind_of(record) for record in self.used.values()
-                       if TIMES & record["result"].keys()})
+        return sorted({kind_of(record) for each in (self, *self.others.values())
+                       for record in each.used.values() if TIMES & record["result"].keys()})
 
     def pack(self):
         """Put what this run has used into one file, and remove the files of the single ones."""
@@ -195,6 +204,11 @@ def replicates_by_key(experiment, function, tasks, unit, **options):
     done = iter(experiment.replicates(
         function, [task for each in tasks.values() for task in each], unit, **options))
     return {key: [next(done) for _ in each] for key, each in tasks.items()}
+
+
+def one_by_one(experiment, function, tasks, unit, warm):
+    """Return what `replicates` returns, of tasks in turn: clocks, of which no two run at once."""
+    return [experiment.replicates(function, [task], unit, warm=warm)[0] for task in tasks]
 
 
 def figures(budget):

@@ -32,7 +32,6 @@ from algorithms.rivals.elliptical_slice import elliptical_slice
 from models.covariance import squared_exponential
 from models.gp_classification import GPClassification
 from reproduce.harness.claims import Measured, mean
-from reproduce.harness.replicates import Experiment
 from reproduce.paquet.digits import digits_3v5, usps_3v5, usps_3v5_test
 from reproduce.paquet.problem import KERNELS, LOG_AMPLITUDE, LOG_LENGTH
 
@@ -169,7 +168,7 @@ def bridge_estimate(experiment, data_name, N):
     """
     budget = experiment.budget
     size = SCAN["bridge"][-1] if budget == "paper" else QUICK
-    (found,) = Experiment(STORE, experiment).replicates(estimate, [task(
+    (found,) = experiment.of(STORE).replicates(estimate, [task(
         experiment, data_name, (N, LOG_LENGTH, LOG_AMPLITUDE), [*LADDER[budget], N].index(N),
         "bridge", size, RUNS[budget])], "bridges", warm=warm_bridge)
     return average("bridge", found["log_Z"])

@@ -8,9 +8,9 @@ Writes  figures/replicates/<script>.json.gz with new keys, and figures/replicate
 The key of a replicate changes with the code that computes it, also where the change is one of
 names, folders or speed.  Of every script, function and method S replicates (three if not told
 otherwise, or all there are) are computed again, the cheapest of different settings.  If every
-number in them but times is the same bit for bit, all replicates of that function get today's key;
-if not, they keep the old one, and the script's next run computes them anew.  Times are never
-carried over.
+number in them is the same bit for bit, all replicates of that function get today's key;
+if not, they keep the old one, and the script's next run computes them anew.  So it does with every
+result that has times.
 
 Bits depend on the kernels that OpenBLAS picks for a processor; a record says which they were, and
 OPENBLAS_CORETYPE in the environment chooses them, as in OPENBLAS_CORETYPE=SkylakeX.  On any
@@ -43,10 +43,10 @@ HEAD = "# Replicates computed again\n"  # of the report
 
 
 def groups(records):
-    """Return {(function, method): records}, without those whose results are only times."""
+    """Return {(function, method): records}, without those whose results have times."""
     found = {}
     for record in records:
-        if record["result"].keys() - TIMES:
+        if not record["result"].keys() & TIMES:
             key = record["function"], record["task"].get("method", "")
             found.setdefault(key, []).append(record)
     return found
@@ -65,9 +65,9 @@ def samples(records, size=SAMPLES):
 
 
 def differences(old, new, path=""):
-    """List where two results differ, times apart; nan is the same as nan."""
+    """List where two results differ; nan is the same as nan."""
     if isinstance(old, dict) and isinstance(new, dict) and old.keys() == new.keys():
-        return [line for key in old if key not in TIMES
+        return [line for key in old
                 for line in differences(old[key], new[key], f"{path}.{key}")]
     if isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
         return [line for k, pair in enumerate(zip(old, new, strict=True))
@@ -160,7 +160,7 @@ def rekey(scripts, jobs=1, size=SAMPLES, before=None):
     for script, records in stored.items():
         for record in records:
             of = script, record["function"]
-            if record["result"].keys() - TIMES and of not in stale:
+            if not record["result"].keys() & TIMES and of not in stale:
                 record["code"] = codes[of]
         replicates.write(STORE / f"{script}.json.gz", replicates.pack_records(records))
     return sorted(rows), wrong

@@ -16,6 +16,7 @@ from models.gp_nystrom import GPNystrom
 from models.gp_regression import covariance
 from models.gp_subset import GPSubset
 from reproduce.harness.claims import Measured, average, log, mean
+from reproduce.harness.replicates import one_by_one
 from reproduce.wang.chains import clock, costs, evaluations, samples
 from reproduce.wang.datasets import SEED, order, posterior, scale_m
 from reproduce.wang.printed import (
@@ -179,9 +180,9 @@ def clocks(experiment, rows, timed, n):
     rows : {number: rows of chains.clock}      timed : rounds, iterations
     """
     rounds, iterations = timed
-    return dict(zip(rows, experiment.replicates(clock, [dict(
+    return dict(zip(rows, one_by_one(experiment, clock, [dict(
         number=number, index=0, rows=each, rounds=rounds, iterations=iterations, n=n)
-        for number, each in rows.items()], "timings", warm=warm), strict=True))
+        for number, each in rows.items()], "timings", warm), strict=True))
 
 
 def warm():

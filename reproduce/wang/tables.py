@@ -17,7 +17,7 @@ import numpy as np
 from scipy.stats import norm
 
 from reproduce.harness.claims import Claim, Measured, Scan, as_measured, average, joint
-from reproduce.harness.replicates import Experiment, replicates_by_key
+from reproduce.harness.replicates import replicates_by_key
 from reproduce.wang import printed
 from reproduce.wang.chains import SLICES, UNITS, WIDE, clock, costs, evaluations, warm
 from reproduce.wang.printed import MAPPING, METHODS, ROWS, SOD, STANDARD, TAU, TEMPERED, half_unit
@@ -76,7 +76,7 @@ def tasks(budget, seed, number):
 
 def table_rows(experiment, chain):
     """Run all that both tables need, by a script's `chain`: {number: {setting: {method: Cell}}}."""
-    store = experiment if experiment.name == STORE else Experiment(STORE, experiment)
+    store = experiment.of(STORE)
     budget, runs = store.budget, {}
     for n in (300, 900):  # the short ones first: they are worth most for their time
         wanted = {(number, *key): each for number in NUMBERS[budget] if ROWS[number].n == n
