@@ -131,10 +131,10 @@ def clock(name, data, rounds, draws, tune):
     methods, start = runners(name, data)
     seconds = {method: [] for method in methods}
     for k in range(rounds + 1):  # the first one compiles
-        for method, run in methods.items():
+        for method, sampler in methods.items():
             q = start(np.random.default_rng(k))
             begin = time.process_time()  # libraries have threads of their own
-            found = run(q, draws, tune, k + 1)
+            found = sampler(q, draws, tune, k + 1)
             seconds[method].append(
                 (time.process_time() - begin) / (found["steps"] + found["warm_up"]))
     return {"seconds": {method: each[1:] for method, each in seconds.items()}}
