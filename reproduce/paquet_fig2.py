@@ -2,8 +2,8 @@
 
 Annealed importance sampling (AIS) of the evidence of Gaussian-process classification, threes
 against fives of USPS, with HMC or RMHMC as its transition, from EP's q or from the prior.  As in
-Section 5 the covariance has log l = 4.85 and log sigma = 5.1, RMHMC has eps = 0.1, l_max = 10 and
-f_max = 5, and HMC eps = 0.02 and l_max = 200 (paquet/problem.py, which other scripts share).
+Section 5 the covariance has log l = 4.85 and log sigma = 5.1, RMHMC eps = 0.1 and l_max = 10, and
+HMC eps = 0.02 and l_max = 200; f_max = 5 is from Section 4.1 (paquet/problem.py).
 
 Run     python reproduce/paquet_fig2.py [--budget smoke|short|paper]
         Short takes fewer temperatures and runs; smoke also fewer cases.
@@ -29,7 +29,7 @@ from reproduce.paquet.problem import KERNELS, LOG_AMPLITUDE, LOG_LENGTH, anneal,
 NAME, WHAT = "paquet_fig2", "evidence by AIS, HMC and RMHMC"
 MINUTES = {"paper": 90, "short": 0.25, "smoke": 0.2}
 
-# The paper's settings (caption of Figure 2): for each panel its method and its temperatures
+# The paper's settings (caption of Figure 2): method and temperatures; the 400 of "-" is ours
 METHODS = {"a": "AISq-RMHMC", "b": "AISq-RMHMC", "c": "AISq-RMHMC", "d": "AIS-RMHMC",
            "e": "AISq-RMHMC", "f": "AIS-RMHMC", "g": "AISq-HMC", "-": "AIS-HMC"}  # "-": text only
 B = {"a": 12, "b": 120, "c": 240, "d": 1200, "e": 540, "f": 2000, "g": 400, "-": 400}
@@ -152,7 +152,7 @@ CLAIMS = [
           "a correction brings it nearer to the truth", "order", budgets=LONGER),
     Claim("(c) mean log weight - (d) mean log weight", "q aids AIS",
           lambda r: r.runs["c"].mean - r.runs["d"].mean, 0.0, np.inf,
-          'Section 5 and the caption: AIS is "aided" by q, here with a fifth of the temperatures',
+          'Section 5 and the caption: AIS is "aided" by q, there with a fifth of the temperatures',
           "order", budgets=LONGER),
     Claim("(g) acceptance rate", 'ours: of "carefully tuned"',
           lambda r: r.runs["g"].accepted, 0.6, 0.9, 'Section 2.1: the optimum is "around 0.65";'
@@ -170,8 +170,8 @@ CLAIMS = [
           " must be that of an implementation, not of the algorithm", "order", budgets=("paper",)),
     *[Claim(f"({p}) error / s.e., against the bridge", "ours", lambda r, p=p: in_errors(
         r.runs[p].log_Z - r.bridge), 0.0, 0.0, "AIS is unbiased, but for what f_max = 5 leaves:"
-            " standard errors of one normal number, roughly if fewer than 20 runs count; (a), of"
-            " infinite variance, and (d) and (f), with 4, are not judged", "ours",
+            " standard errors of a normal number, roughly if fewer than 20 runs count.  Not judged:"
+            " (a), of infinite variance; (d) and (f): as we saw, fewer than 4 runs count", "ours",
             budgets=("paper",), theirs=1.0) for p in FROM_Q if p != "a"],
     Claim("divergences, all runs", "ours", lambda r: sum(a.divergences for a in r.runs.values()),
           0.0, 0.0, "no trajectory leaves the finite numbers", "ours"),

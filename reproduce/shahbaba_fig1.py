@@ -39,7 +39,7 @@ METHODS = {"HMC": 0.0, "random walk": SCALE, "random walk, large steps": LARGE}
 LENGTH = {"paper": 100_000, "short": 50_000, "smoke": 1000}  # states per chain for the claims
 CHAINS = {"paper": 32, "short": 8, "smoke": 4}  # of each method
 TIMED = {"paper": (10, 5000), "short": (5, 2000), "smoke": (2, 100)}  # rounds, states in each
-WARMUP = 200  # states; ten autocorrelation times of the random walk
+WARMUP = 200  # states; nine autocorrelation times of the random walk
 
 
 def sample(method, scale, n, seed):

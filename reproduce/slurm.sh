@@ -19,6 +19,8 @@ submit() {
   for i in "${!options[@]}"; do  # a folder is where this was called
     if [ "$i" != 0 ] && [ "${options[i - 1]}" = --data ]; then
       options[i]=$(realpath -e "${options[i]}")
+    elif [ "${options[i]#--data=}" != "${options[i]}" ]; then
+      options[i]=--data=$(realpath -e "${options[i]#--data=}")
     fi
   done
   cd "$(dirname "${BASH_SOURCE[0]}")/.."

@@ -2,7 +2,7 @@
 
 The table gives eta and the lengths with which responses are drawn; the paper gives neither the
 noise nor the constant.  Ours: the mode of the posterior and its widths, what the likelihood loses
-where all is noise or a tenth of it is, and the widths with another noise or another constant.
+where all is noise and where sigma is a tenth, and the widths with another noise or another constant.
 
 Run     python reproduce/wang_table1.py [--budget smoke|short|paper]
         Paper has eight data sets a row (n = 900: four), short three (one), smoke one of 40 cases.
@@ -137,7 +137,7 @@ UNKNOWN_BELOW = (2, 3, 7, 8)  # rows in which sigma has no lower end
 
 
 def loss(r, row, name):
-    """Return what the log likelihood loses: "noise", all of it; "less", a tenth of it."""
+    """Return what the log likelihood loses: "noise", where all is; "less", with sigma / 10."""
     return mean([-(each[-1] if name == "noise" else each) for each in getattr(r.rows[row], name)])
 
 

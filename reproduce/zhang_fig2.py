@@ -4,7 +4,7 @@ From left to right phi, sigma and beta, by three methods: 20000 draws after 1000
 those of the rows of Table 3 (zhang/volatility.py), with which they are stored.  How fast a
 method converges is measured twice: by the transitions until its hyperparameters first are within 3
 posterior standard deviations of the posterior means, all three, from a start far outside; and by
-how far the histogram of the first twentieth of a run is from the last of all.
+how far the histogram of a run's first twentieth is from that of all draws of all methods.
 
 Run     python reproduce/zhang_fig2.py [--budget smoke|short|paper] [--data DIR]
         Paper has ten runs of each method, of which the figure shows one; short two of 1500.

@@ -8,7 +8,8 @@ the paper's estimator says of a run of 5000, and what such runs are worth, judge
 scatter around the truth (zhang/funnel.py).
 
 Run     python reproduce/zhang_table1.py [--budget smoke|short|paper]
-        Paper has ten chains of 20 runs of 5000 for each row, short four of 10 runs of 1000.
+        Paper has ten chains (HMC: twenty) of 20 runs of 5000 for each row, short four of 10 of
+        1000.
 Writes  figures/zhang_table1.png, .txt (table and claims), .json; or in short/, smoke/
 """
 

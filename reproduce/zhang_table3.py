@@ -4,7 +4,7 @@ The paper states 5 and 2 leapfrogs of an ABLA step and no other setting.  Settin
 rule (zhang/comparison.py) from recorded pilot chains, and a printed number is compared with those
 of all settings of a scan whose acceptance rate is in the paper's range (zhang/volatility.py), and
 of the settings of the program that the paper cites for RMHMC.  HMC samples all 2003 coordinates
-together with the identity as mass; all other settings have a random step.
+together with the identity as mass.  All settings but the program's have a random step.
 
 Run     python reproduce/zhang_table3.py [--budget smoke|short|paper] [--data DIR]
         Paper has ten runs of 20000 draws after 10000 for each row, for the program's settings

@@ -1,13 +1,14 @@
 """Zhang and Sutton (2014), Table 4: SSHMC and RMHMC within Gibbs on a log-Gaussian Cox process.
 
-The paper's 32 x 32 counts are not public.  Ours are simulated in its way, five sets with the
-covariance of the programs that it cites, which is of the unit square, and five with the printed
-one, whose distances are in pixels; each is fitted with its own (zhang/cox.py).  HMC on the joint
+The paper's 32 x 32 counts are not public.  Ours are simulated in its way, five sets with
+distances in the unit square, as in the programs that it cites, and five with distances in pixels,
+as printed; each is fitted with its own covariance (zhang/cox.py).  HMC on the joint
 space, which the paper leaves out because it "mixes extremely slowly", is here.
 
 Run     python reproduce/zhang_table4.py [--budget smoke|short|paper]
         Paper has chains of 2500 with each setting of the grids, and of 5000 in five rows: one of
-        SSHMC and four of its rival on each data set, and four of SSHMC on the first alone.
+        SSHMC and four of its rival on each data set, and four of SSHMC on the first alone; HMC has
+        four of 300.
         Short has chains of 60 and of 250.
 Writes  figures/zhang_table4.png, .txt (table and claims), .json; or in short/, smoke/
 """

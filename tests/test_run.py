@@ -88,7 +88,7 @@ def test_the_first_line_says_what_on_which_data_and_how_long(capsys, minutes, sa
     first, second = capsys.readouterr().out.splitlines()
     assert first.endswith("; seed 1") and second.endswith("; seed 7")
     assert first.startswith("x_fig1, smoke budget: ten chains; data: digits (USPS is not here);"
-                            f" about {said} with 0 job (")
+                            f" about {said} with 2 jobs, here 0 (")
     assert second.startswith("x_fig1, short budget: ten chains; data: simulated;"
                              f" about {said} with 2 jobs (")
 

@@ -183,12 +183,14 @@ def test_each_round_waits_for_the_one_before(tmp_path):
     assert jobs(run("7", "3", str(script), "--seed", "5", PATH=path).stdout) == ["1", "2", "3"]
     assert jobs(run("7", "1", str(script), PATH=path, ARRAY="4").stdout) == ["4"]
     assert jobs(run("7", "1", str(script), "--data", ".", PATH=path).stdout) == ["5"]
+    assert jobs(run("7", "1", str(script), "--data=.", PATH=path).stdout) == ["6"]
     start, end = f"--parsable --chdir={ROOT} --array=", "reproduce/slurm.sh 7"
     assert (tmp_path / "log").read_text().splitlines() == [
         f"{start}1-7 {end} 3 {script} --seed 5",
         f"{start}1-7 --dependency=afterany:1 {end} 3 {script} --seed 5",
         f"{start}1-7 --dependency=afterany:2 {end} 3 {script} --seed 5",
-        f"{start}4 {end} 1 {script}", f"{start}1-7 {end} 1 {script} --data {Path.cwd()}"]
+        f"{start}4 {end} 1 {script}", f"{start}1-7 {end} 1 {script} --data {Path.cwd()}",
+        f"{start}1-7 {end} 1 {script} --data={Path.cwd()}"]
 
 
 @BASH

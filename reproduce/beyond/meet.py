@@ -12,7 +12,7 @@ be long enough; they are not the paper's.  There a fifth of the trajectories of 
 first run, so that it has a second row with a target of 0.95, and the others are compared with that.
 
 Run     python reproduce/beyond/meet.py [--budget smoke|short|paper]
-        Short has 50 digits, and shorter chains.  To compute takes the extra `rivals`.
+        Short has 50 digits, and shorter chains.  Computing needs `pip install -e .[rivals]`.
 Writes  figures/meet.png, .txt (table and claims), .json; or in short/, smoke/
 """
 

@@ -11,7 +11,8 @@ credit      hierarchical logistic regression on German credit, of SSHMC, non-cen
 funnel      the funnel of SSHMC with 100 variables, non-centred
 
 Run     python reproduce/beyond/nuts.py [--budget smoke|short|paper]
-        Short has two chains of 300 draws, smoke of 30.  To compute takes the extra `compare`.
+        Short has two chains of 300 draws, smoke of 30.
+        Computing needs `pip install -e .[compare]`.
 Writes  figures/nuts.png, .txt (table and claims), .json; or in short/, smoke/
 """
 

@@ -3,8 +3,8 @@
 Ours, not a figure of Paquet and Fraccaro (2016): the check that the lines and the estimates of
 their Figure 2 need.  Optical digits up to N = 365, evenly spaced; at N = 767 their USPS, left out
 if not found.  The truth is a normal orthant probability (algorithms/orthant.py): exact up to N = 8;
-by minimax tilting for 40 and 365, whose weights are bounded; at 767, where that bound is 10^8, by
-the bridge sampling of paquet_rivals, and tilting is the check.
+by minimax tilting for 40 and 365; at 767, where one of its weights may be 10^8 times the mean, by
+the bridge sampling of paquet_rivals, with tilting as the check.
 
 Run     python reproduce/beyond/paquet_logz.py [--budget smoke|short|paper]
         Short takes fewer temperatures and runs; smoke also leaves out N > 40.

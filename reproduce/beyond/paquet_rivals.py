@@ -4,8 +4,8 @@ Ours, not the paper's: its annealed importance sampling by RMHMC beside importan
 EP's Gaussian, bridge sampling between that and elliptical slice sampling, annealing by elliptical
 slices, and minimax tilting.  On the paper's problem, with 40 to 1540 cases, and on a grid of
 covariances on which EP gets worse.  Each method has three sizes of a run (two with 1540 cases), and
-five runs of each.  HMC is run on the paper's problem alone, tilting and annealing by RMHMC on up to
-767 cases.
+five runs of each.  HMC is run on the paper's problem alone, tilting and RMHMC from the prior on up
+to 767 cases.
 
 Run     python reproduce/beyond/paquet_rivals.py [--budget smoke|short|paper]
         Short has fewer problems, sizes and runs; smoke also fewer cases.

@@ -7,7 +7,7 @@ largest gradient norm, and at random, with the same trajectory length and the sa
 claim, and the table has it with its errors.
 
 Run     python reproduce/beyond/shahbaba_multinomial.py [--budget smoke|short|paper]
-        Short and smoke have CTG alone, fewer and shorter chains.
+        Short and smoke have CTG alone, and shorter chains.
 Writes  figures/shahbaba_multinomial.png, .txt (table, pilots, claims), .json; or in short/, smoke/
 """
 

@@ -41,8 +41,8 @@ from reproduce.shahbaba.rivals import MASS, NUTS, OURS, PRINTED, ROWS, SETS, SPL
 NAME, WHAT = "shahbaba_rivals", "the mass matrix that split HMC does without"
 MINUTES = {"paper": 60, "short": 8, "smoke": 2}
 
-# Our settings, fixed before the first run; those that are tried are in shahbaba/rivals.py, and the
-# paper's, n, f, M, eps and L, with its numbers in shahbaba/printed.py
+# Our settings, fixed before the first run but for UNIT and, in shahbaba/rivals.py with those that
+# are tried, INNER; the paper's, n, f, M, eps and L, are with its numbers in shahbaba/printed.py
 ENOUGH = {"paper": 50, "short": 20, "smoke": 2}  # effective draws of a pilot
 GIVEN_UP = {"paper": 6e8, "short": 3e7, "smoke": 2e6}  # gradients of a pilot, times cases
 USABLE = 0.5  # of the moves of a pilot are accepted

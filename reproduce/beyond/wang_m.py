@@ -6,7 +6,8 @@ takes them, instead of random ones; how often its moves are accepted from half o
 where lengths are short and p = 5; and what an evaluation takes by exact eigenvectors.
 
 Run     python reproduce/beyond/wang_m.py [--budget smoke|short|paper]
-        Paper has up to ten m and three subsets of each for seven rows; short has row 1.
+        Paper has up to eleven m for eight rows, and three subsets of each size where a chain is
+        quick, elsewhere one; short has row 1.
 Writes  figures/wang_m.png, .txt (table and claims), .json; or in short/, smoke/
 """
 

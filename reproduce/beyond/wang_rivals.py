@@ -1,14 +1,14 @@
 """Beside Wang and Neal (2013): what others take for a draw of the same hyperparameters.
 
 Ours, not the paper's.  The paper's mapping has two parts: a chain R, along whose states a mark
-moves, and an approximation pi* that R leaves invariant.  Both stand side by side here, on five
-data sets of each kind: slice sampling, its mapping with a subset, a random walk whose covariance a
-pilot has fitted, and the mapping of this walk.  On the first data set of a kind stand beside them
-Nystrom-Cholesky and tempering, surrogate transitions with four approximations of the same size,
-HMC and our NUTS with the exact gradient, and, where there is one length, eigenvalues of the kernel
-with dragging of sigma and eta.  With 900 cases, kinds 6, 7 and 9, only the methods are run that
-eigenvalues make fast.  Kinds 8 and 10 are left out: they have many lengths, and would take some
-twenty hours.
+moves, and an approximation pi* that R leaves invariant.  Both stand side by side here, on five data
+sets of each kind: slice sampling, its mapping with a subset, a random walk whose covariance a pilot
+has fitted, and the mapping of this walk.  On the first data set of a kind stand beside them
+Nystrom-Cholesky and tempering, surrogate transitions with four approximations of the same size, HMC
+and our NUTS with the exact gradient, and, where there is one length, dragging, which moves sigma
+and eta cheaply by eigenvalues of the kernel.  With 900 cases, kinds 6, 7 and 9, only the methods
+are run that eigenvalues make fast.  Kinds 8 and 10 are left out: they have many lengths, and would
+take some twenty hours.
 
 The cost of an effective draw is in evaluations of the posterior (wang/rivals.py).  Each method but
 NUTS has the best of three settings, by pilots on the first data set of a kind.  A row is compared

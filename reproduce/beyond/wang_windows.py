@@ -5,7 +5,7 @@ iterations.  Here is a chain of many such windows: the time that all of it shows
 chain's where it is long enough, beside what the paper's estimator says of each window.
 
 Run     python reproduce/beyond/wang_windows.py [--budget smoke|short|paper]
-        Paper has 12 to 120 windows for a method of a row; short has rows 1, 2 and 4.
+        Paper has 12 to 270 windows for a method of a row; short has rows 1, 2 and 4.
 Writes  figures/wang_windows.png, .txt (table and claims), .json; or in short/, smoke/
 """
 

@@ -5,14 +5,15 @@ mixture sampling with interweaving (stochastic volatility), Polya-Gamma Gibbs wi
 (hierarchical logistic regression), surrogate-data slice sampling with elliptical slices (Cox
 process); and our NUTS, centred and non-centred, on the volatility model also in Kleppe's
 coordinates.  All but NUTS, which tunes itself, get the same tuning: a recorded pilot chain with
-each of four settings, those with leapfrogs at two spreads of the step, of which the one with the
-largest worst ESS per unit of work is taken.  All start in the same places.  A row is compared if
-R-hat and effective sample sizes allow it (rivals/moments.py); NUTS non-centred is the reference.
+each of four settings, and where there are leapfrogs each of them with two jitters of the step; the
+one with the largest worst ESS per unit of work is taken.  All start in the same places.  A row is
+compared if R-hat and effective sample sizes allow it (rivals/moments.py); NUTS non-centred is the
+reference.
 
 The data of the Cox process are the first of those of Table 4 on the unit square.  RMHMC within
 Gibbs is not run on them: Figure 3 shows that four chains of 5000 are not believed.
 
-What is stored is shown without the library polyagamma; to compute takes the extra `rivals`.
+What is stored is shown without the library polyagamma; computing needs `pip install -e .[rivals]`.
 
 Run     python reproduce/beyond/zhang_rivals.py [--budget smoke|short|paper]
         Short and smoke have shorter chains.

@@ -2,7 +2,7 @@
 
 "Each ABLA step is about 100 times faster than each generalized leapfrog step and SSHMC can generate
 around 2.5 times more effective samples per second".  Together: an effective sample takes SSHMC 40
-times as many steps.  A generalised leapfrog of 101 dimensions takes a fortieth of a second here,
+times as many steps.  A generalised leapfrog of 101 dimensions takes a thirtieth of a second here,
 so long chains are out of reach; but every start is an exact draw of the funnel, and one transition
 from each gives the autocorrelation rho of v from one draw to the next without bias.  For both
 methods (1 - rho) / (1 + rho) stands for the effective draws of a transition, which in a reversible

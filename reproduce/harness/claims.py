@@ -5,7 +5,8 @@ its number.  The verdict follows from the number, the errors of both sides and t
 
 agrees                 within 2 standard errors of the interval, theirs and ours in quadrature; an
                        order holds by 2 or more
-inconclusive           further out, by up to 4; or an order that holds by less than 2
+inconclusive           further out, by up to 4; or an order that holds by less than 2; or an error
+                       that is not known; or what would differ at the smoke budget
 differs                by more than 4; or a known difference that was declared after it was seen
 known difference       differs, and the reason was derived before a run showed it
 too weak               would agree, but a printed value that is wrong by a factor of three would too

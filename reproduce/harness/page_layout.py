@@ -284,8 +284,8 @@ def notation_of_symbols(section):
 def meaning(known, symbol, following=""):
     """Return the number of the row of the Notation that explains a symbol, or None.
 
-    `known` is what `explained` returns, and `following` the text after the symbol: a prime before
-    another symbol is a transposition, and a p before a bracket a density.
+    `known` is what `notation_of_symbols` returns, and `following` the text after the symbol: a
+    prime before another symbol is a transposition, and a p before a bracket a density.
     """
     if symbol == "p" and following.startswith("("):
         return None

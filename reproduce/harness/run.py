@@ -132,7 +132,8 @@ def parse(doc, argv=None):
     parser = argparse.ArgumentParser(
         description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--budget", choices=claims.BUDGETS, default="short",
-                        help="up to 3 minutes; up to 8 (the default); the paper's run lengths")
+                        help="a script takes up to 3 minutes; up to 8 (the default); the paper's"
+                             " run lengths")
     parser.add_argument("--jobs", type=whole_number(0), default=2, metavar="J",
                         help="parallel processes (default 2, at most the number of cores; 0: all in"
                         " this one, for a debugger)")
@@ -229,9 +230,9 @@ def announce(study, settings, cases):
             + f", on the cluster at {settings.dask}" * bool(settings.dask))
     print(f"{study.name}, {settings.budget} budget{part}: {study.what}; data:"
           f" {getattr(cases, 'name', cases)}{f' ({note})' * bool(note)}; about"
-          f" {claims.duration(study.minutes[settings.budget])} with"
-          f" {settings.jobs} job{'s' * (settings.jobs > 1)} (the first time, up to a minute more to"
-          f" compile); seed {settings.seed}", flush=True)
+          f" {claims.duration(study.minutes[settings.budget])} with 2 jobs"
+          f"{f', here {settings.jobs}' * (settings.jobs != 2)} (the first time, up to a minute more"
+          f" to compile); seed {settings.seed}", flush=True)
 
 
 def finish(study, experiment, result, cases):

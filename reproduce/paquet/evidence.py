@@ -110,7 +110,7 @@ def first_temperature(data_name, problem_key, start):
     """Return the ladder's first temperature: there, one standard deviation of log L_1 / L_0 is 1.
 
     But it is that of Figure 2 at most.  Where the likelihood cuts like a step, log Phi at draws of
-    q is -10000, and the paper's ladder begins with a step down that no later one makes good.
+    q is -10000, and the ladder of Figure 2 begins with a step that no later one makes good.
     """
     annealed = model(data_name, problem_key, start == "AISq")
     spread = log_ratios_of_q(annealed, PILOT, np.random.default_rng(0)).std()

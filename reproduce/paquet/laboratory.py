@@ -26,7 +26,7 @@ from reproduce.harness.laboratory_page import Control, Laboratory, Panel, Preset
 from reproduce.harness.recording import contours
 from reproduce.paquet.trajectories import exact_moments
 
-# The paper's settings (Section 5)
+# The paper's settings (Section 5; f_max: Section 4.1)
 L_MAX = 10
 PRINTED = 5  # f_max
 

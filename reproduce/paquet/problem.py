@@ -1,4 +1,4 @@
-"""The experiment of Paquet and Fraccaro (2016), Section 5: its problem and settings."""
+"""The experiment of Paquet and Fraccaro (2016), Section 5; f_max is from Section 4.1."""
 
 from functools import cache
 

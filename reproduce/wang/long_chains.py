@@ -1,7 +1,7 @@
 """Long chains on the data sets of Wang and Neal (2013), for the scripts that are ours.
 
-Where there is one length, the posterior and subsets of the data are those of wang/spectra.py, a
-hundred times as fast and within 1e-4; Nystrom's approximation stays what it is, and with ARD
+Where there is one length, the posterior and subsets of the data are those of wang/spectra.py, 25
+to 150 times as fast and within 1e-4; Nystrom's approximation stays what it is, and with ARD
 everything does.  A run is 667 iterations and any number of the paper's windows of 1333, so that
 what a window says of the autocorrelation time stands beside what all of them together do.
 """

@@ -40,7 +40,7 @@ plt.show()
 
 # %% [markdown]
 # ## Energy that the blocks lend each other
-# A trajectory without a test: the energy of each block swings, their sum hardly does.
+# A trajectory without a test: the kinetic energy of each block swings, H hardly does.
 
 # %%
 r_theta, r_phi = rng.standard_normal(10), 3.0 * rng.standard_normal(1)
