@@ -2,7 +2,8 @@
 
 The table gives eta and the lengths with which responses are drawn; the paper gives neither the
 noise nor the constant.  Ours: the mode of the posterior and its widths, what the likelihood loses
-where all is noise and where sigma is a tenth, and the widths with another noise or another constant.
+where all is noise and where sigma is a tenth, and the widths with another noise or another
+constant.
 
 Run     python reproduce/wang_table1.py [--budget smoke|short|paper]
         Paper has eight data sets a row (n = 900: four), short three (one), smoke one of 40 cases.
