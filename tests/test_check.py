@@ -276,6 +276,15 @@ def test_each_wrong_function_is_named(which):
     assert function in {row.function for row in off(Wrong(which), np.array([0.3, -0.4]))}
 
 
+@pytest.mark.parametrize(("which", "function", "more"), [
+    ("prepare", "prepare", 1.0), ("trial", "trial", 0.5), ("both U", "U_and_grad_U", 1.0),
+    ("log_likelihood_of", "log_likelihood_of", 1.0)])
+def test_what_is_too_large_was_found_and_not_expected(which, function, more):
+    rows = [row for row in off(Wrong(which), np.array([0.3, -0.4])) if row.function == function]
+    assert [row.found - row.expected for row in rows] == pytest.approx([more] * len(rows))
+    assert rows
+
+
 @pytest.mark.parametrize("function", [
     "U_theta", "grad_U_theta", "grad_U_phi", "grad_U2", "add_grad_auxiliary_phi", "velocity_theta",
     "log_det_theta", "velocity_phi", "log_det_phi"])

@@ -296,6 +296,11 @@ def check_replay(page, k, run, j, replay):
     assert page.query_selector_all(".printed") == []
     page.keyboard.press("Escape")
     assert page.inner_text(f"{section} .g") == before
+    # which closing alone does too
+    page.click(f".dp [data-run='{k}'][data-replay='{j}']")
+    page.keyboard.press("Escape")
+    assert page.query_selector_all(".printed") == []
+    assert page.inner_text(f"{section} .g") == before
 
 
 def test_the_address_of_a_line_leads_to_its_values_and_buttons_hide_what_they_say(opened):
@@ -466,6 +471,12 @@ def test_a_symbol_is_explained_in_its_own_algorithm_and_within_the_window(opened
             "document.activeElement.closest('.alg').id")}
         page.keyboard.press("Escape")
         assert not page.is_visible("#tip") and page.query_selector_all(".hot") == []
+
+
+def test_no_answer_of_an_exercise_is_open_at_first(opened):
+    answers = opened("exercises.html").locator("details")
+    assert answers.count() >= 12 * len(PAPERS)
+    assert not any(answers.evaluate_all("all => all.map(each => each.open)"))
 
 
 def test_an_address_opens_what_it_is_in(opened):

@@ -143,3 +143,15 @@ def test_a_process_whose_parent_has_ended_before_it_began_ends():
             "belong(os.getppid()); print('lives', flush=True); belong(os.getppid() + 1)")
     done = subprocess.run([sys.executable, "-c", code], env=environment(), capture_output=True)
     assert (done.returncode, done.stdout) == (1, b"lives\n")
+
+
+@pytest.mark.parametrize("said", ["", "error::FutureWarning"])
+def test_the_tracker_of_locks_says_nothing_and_other_warnings_are_as_before(said, monkeypatch):
+    monkeypatch.setenv("PYTHONWARNINGS", said)
+    for _ in range(2):  # what is there is not added again
+        workers.start_process()
+        assert os.environ["PYTHONWARNINGS"] == f"{said},{workers.QUIET}".strip(",")
+    done = subprocess.run([sys.executable, "-c", "import warnings;"
+                           "warnings.warn('resource_tracker: gone'); warnings.warn('another')"],
+                          capture_output=True, text=True, check=True)
+    assert "gone" not in done.stderr and "another" in done.stderr

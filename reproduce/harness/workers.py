@@ -21,6 +21,8 @@ from typing import NamedTuple
 ONE_THREAD = dict.fromkeys(("MKL_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
 IDLE = 300.0  # s after which a process that has nothing to do ends
 PR_SET_PDEATHSIG = 1  # of <linux/prctl.h>
+# once in some runs loky's tracker warns, when all is over, of a lock that is gone already
+QUIET = "ignore:resource_tracker:UserWarning"
 PARENT = "MIRRORMC_PARENT"  # in the environment: the number of a parent that a script belongs to
 
 pools = []  # those of this process
@@ -84,6 +86,9 @@ def start_process():
     """Start a process, or rather let it start when it gets something to do."""
     from joblib.externals.loky import ProcessPoolExecutor
 
+    said = os.environ.get("PYTHONWARNINGS", "")
+    if QUIET not in said:  # of the tracker, which the first pool starts
+        os.environ["PYTHONWARNINGS"] = f"{said},{QUIET}".strip(",")
     pools.append(ProcessPoolExecutor(1, timeout=IDLE, env=ONE_THREAD, initializer=begin,
                                      initargs=(os.getpid(),)))
     return pools[-1]
