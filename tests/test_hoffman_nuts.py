@@ -423,6 +423,7 @@ def test_a_chain_that_stands_is_warned_of():
         twin.nuts(np.zeros(1), Pit(-np.inf, 0.0), 10, np.random.default_rng(1), warm_up=0)
     with pytest.warns(RuntimeWarning, match="of 10 trajectories diverged: take a larger target, "):
         twin.nuts(np.zeros(1), Pit(-np.inf, 0.2), 10, np.random.default_rng(1), warm_up=0)
+    twin.nuts(np.zeros(1), Pit(-np.inf, 0.2), 9, np.random.default_rng(1), warm_up=0)  # too few
     made_up = warn_if_none_accepted(lambda k: SimpleNamespace(
         samples=np.arange(200.0)[:, None], divergences=k))
     made_up(2)
