@@ -1,6 +1,7 @@
 """sampling/tune.py: the steps are those whose acceptance rate is the target, whatever the first."""
 
 import warnings
+from itertools import cycle
 from types import SimpleNamespace as Drawn  # what a made-up sampler returns
 
 import numpy as np
@@ -42,6 +43,14 @@ def test_a_step_with_a_known_rate_is_found(first, target):
     np.testing.assert_allclose(np.exp(-tuned.steps["eps"]), target, atol=0.02)
     assert tuned.start == (300.0,)
     assert abs(tuned.rate - target) < 0.06
+
+
+def test_the_logs_of_the_steps_of_the_last_half_are_averaged():
+    errors = cycle([0.0, np.inf])  # all is accepted, then nothing: a crossing in every round
+    tuned = tune(lambda q0, eps, n, rng: exact(q0, next(errors), n, rng), np.zeros(1), 0.2,
+                 target=0.5, rng=None)
+    moves = [np.log(4.0), *((-1) ** k * 1.5 / (1 + k / 2) for k in range(1, 15))]
+    assert tuned.steps["eps"] == pytest.approx(0.2 * np.exp(np.cumsum(moves)[7:].mean()))
 
 
 def test_a_pilot_goes_on_from_its_last_state_where_the_start_is_x0():
