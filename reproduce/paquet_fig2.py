@@ -2,8 +2,8 @@
 
 Annealed importance sampling (AIS) of the evidence of Gaussian-process classification, threes
 against fives of USPS, with HMC or RMHMC as its transition, from EP's q or from the prior.  As in
-Section 5 the covariance has log l = 4.85 and log sigma = 5.1, RMHMC eps = 0.1 and l_max = 10, and
-HMC eps = 0.02 and l_max = 200; f_max = 5 is from Section 4.1 (paquet/problem.py).
+Section 5 the covariance has log l = 4.85 and log sigma = 5.1, RMHMC eps = 0.1, l_max = 10 and, by
+Section 4.1, f_max = 5, and HMC eps = 0.02 and l_max = 200 (paquet/problem.py).
 
 Run     python reproduce/paquet_fig2.py [--budget smoke|short|paper]
         Short takes fewer temperatures and runs; smoke also fewer cases.

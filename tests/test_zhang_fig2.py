@@ -6,6 +6,7 @@ import pytest
 from judging import check_labels, check_moves, known, put, replaced
 from reproduce import zhang_fig2 as fig2
 from reproduce.harness.claims import Measured
+from reproduce.harness.replicates import Experiment
 from reproduce.harness.run import Settings
 from reproduce.zhang.datasets import Cases
 from reproduce.zhang.printed import GIBBS, HMC, METHODS, SSHMC
@@ -101,7 +102,8 @@ def test_the_runs_are_those_of_table_3(monkeypatch, tmp_path):
         return None, own, {m: {"L = 1": own[m]} for m in METHODS}
 
     monkeypatch.setattr(fig2.volatility, "all_runs", all_runs)
-    result = fig2.run(Settings("smoke", 1, seed=3, recall=True), Cases("the series", None))
+    settings = Settings("smoke", 1, seed=3, recall=True)
+    result = fig2.run(Experiment(fig2.NAME, settings), Cases("the series", None))
     assert (result.n, result.runs) == (50, 2)
     assert result.sd == dict.fromkeys(NAMES, 0.5)
     for k, method in enumerate(METHODS):
