@@ -1,8 +1,11 @@
 """NUTS beside two libraries: that all have one density, what a row counts, and the claims."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
+import studies
 from judging import check_moves, disagreeing, put, read_table, verdicts
 from made_up_chains import five, off
 from models.interface import U, grad_U
@@ -163,3 +166,14 @@ def test_the_clock_is_of_all_gradients(monkeypatch):
     monkeypatch.setattr(script, "runners", lambda *_: (
         {"a": lambda *_: {"steps": 2, "warm_up": 1}}, lambda rng: None))
     assert script.clock("normal", "", 2, 10, 5) == {"seconds": {"a": [2.0, 2.0]}}
+
+
+def test_no_two_clocks_run_at_once(monkeypatch):
+    monkeypatch.setattr(script, "row_of", lambda found, seconds: {"seconds": seconds})
+    experiment = studies.Recorder("short", lambda function, tasks: [
+        {"seconds": dict.fromkeys(METHODS, task["name"])} if function is script.clock
+        else {"chains": [{"set_up": 2.0}, {"set_up": 4.0}]} for task in tasks])
+    found = script.run(experiment, SimpleNamespace(names={}))
+    assert found == {key: {"seconds": key[0], "set-up": 3.0} for key in found}
+    assert [len(tasks) for function, tasks in experiment.calls if function == "clock"] == [
+        1] * len(PROBLEMS)

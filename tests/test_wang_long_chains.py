@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+import studies
 from algorithms.ess import initial_sequence, significant_lags
 from algorithms.slice_sampling import slice_sampling
 from models.gp_regression import GPRegression
@@ -145,3 +146,11 @@ def test_chains_put_together_and_their_cost():
     # the mean of 20 evaluations and twice as many, each worth 2, and of 80 or 160 of .375 / 3
     assert long.cost([few, many], SOD, "sweep", timed, "SOD 5") == pytest.approx(7.5, rel=1e-12)
     assert long.cost([alone], STANDARD, "variable", timed, STANDARD) == 2.0
+
+
+def test_no_two_clocks_run_at_once():
+    experiment = studies.Recorder("paper", lambda function, tasks: [t["rows"] for t in tasks])
+    rows = {1: {"SOD": [SOD]}, 2: {"pi": [STANDARD]}}
+    assert long.clocks(experiment, rows, (3, 5), 20) == rows
+    assert [(function, [task["number"] for task in tasks]) for function, tasks in experiment.calls
+            ] == [("clock", [1]), ("clock", [2])]

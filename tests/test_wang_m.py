@@ -113,8 +113,9 @@ def test_nystrom_of_nearly_all_columns_is_timed_against_the_posterior(monkeypatc
 def test_eigenvectors_are_timed_against_the_posterior_in_each_round():
     timed = studies.Recorder("paper", lambda function, tasks: [
         {"seconds": {"pi": [2.0, 4.0], "all": [6.0, 4.0], "first m": [9.0, 10.0]}}])
-    assert eigen_exact.eigen_times(timed, {4: 30}, 2) == {
-        4: {"all": (2.0, 1.0), "first m": (3.5, 1.0)}}
+    found = {"all": (2.0, 1.0), "first m": (3.5, 1.0)}
+    assert eigen_exact.eigen_times(timed, {4: 30, 9: 60}, 2) == {4: found, 9: found}
+    assert [[task["m"] for task in tasks] for _, tasks in timed.calls] == [[30], [60]]  # in turn
 
 
 def test_times_are_of_one_evaluation_by_the_approximation(monkeypatch):
