@@ -16,7 +16,8 @@ differs:
    there (Golub and Van Loan 2013, Section 11.5).  G = G_0 + diag(w - w_0), and the two diagonals
    are close: some ten to twenty iterations, of 6 N^2 operations each, leave an error below that of
    the rounding which a solution by factors has too.  They are not counted above.  Where N is below
-   DIRECT, or MOST iterations do not suffice, G is factorised.
+   DIRECT, or MOST iterations do not suffice, G is factorised.  On a Xeon with AVX-512, where a
+   factorisation takes as long as nine iterations (N = 767), they gain nothing (README.md, Speed).
 4. The trace term needs diag(G^-1), once per leapfrog step.  From S G^-1 S = I - B^-1, with S =
    diag(s), it is (1 - diag(B^-1)) / w, and diag(B^-1) holds the squared column norms of L^-1, one
    triangular inverse.  The quotient dg / w is taken in closed form: dg = beta y lambda slope, so

@@ -202,7 +202,8 @@ def test_ctrl_c_while_a_process_is_forked_is_not_lost():
     pressed = [os.getpid()]
     with pytest.raises(KeyboardInterrupt):
         quietly(hmc, np.zeros(2), **SETTINGS, n=2000, jobs=2)
-    assert not pressed and not multiprocessing.active_children()
+    assert not pressed and not any(child.name.startswith("chains ")  # others are of other tests
+                                   for child in multiprocessing.active_children())
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
