@@ -470,18 +470,21 @@ def collect(sampler, calls, length, wanted, jobs, bars):
               and not multiprocessing.current_process().daemon)  # which may have no children
     source = (in_processes(sampler, calls, length, wanted, jobs) if forked
               else in_turn(sampler, calls, length, wanted))
-    shown = [tqdm(total=wanted, desc=f"chain {k}", position=k, disable=not bars, mininterval=0.5)
-             for k in calls]
+    # none where they are not shown: forked processes share tqdm's lock, and may be killed with it
+    shown = [tqdm(total=wanted, desc=f"chain {k}", position=k, mininterval=0.5)
+             for k in calls if bars]
     tallies = [Tally() for _ in calls]
     try:
         for k, part in source:
-            if isinstance(part, WarmingUp):
+            warming_up = isinstance(part, WarmingUp)
+            if not warming_up:
+                parts[k].append(part)
+            if bars and warming_up:
                 shown[k].set_postfix_str(str(part))
-                continue
-            parts[k].append(part)
-            tallies[k] = tallies[k].after(part, sampler)
-            shown[k].set_postfix_str(str(tallies[k]), refresh=False)
-            shown[k].update(size_of(part))
+            elif bars:
+                tallies[k] = tallies[k].after(part, sampler)
+                shown[k].set_postfix_str(str(tallies[k]), refresh=False)
+                shown[k].update(size_of(part))
     except KeyboardInterrupt:
         if not all(parts):
             raise
