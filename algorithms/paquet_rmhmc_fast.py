@@ -2,7 +2,7 @@ r"""The same chain as algorithms/paquet_rmhmc.py, faster.  Read that file first.
 
 Same arguments, same draws, same Chain but for its counts: tests/test_twins.py compares the two
 transition by transition.  Per leapfrog step, with f_max = 5, the mirror does 35 N^3 / 3 operations
-(70 where q is EP's Gaussian); this file does 2 N^3 / 3 (6 with fewer than DIRECT cases).  What
+(70 where q is EP's Gaussian); this file does 3 N^3 / 3 (6 with fewer than DIRECT cases).  What
 differs:
 
 1. One factorisation for both branches.  With w = beta lambda + (1 - beta) tau, G = K^-1 + diag(w)
@@ -11,13 +11,12 @@ differs:
        log|G|   = -log|K| + 2 sum_n log L_nn
 2. The inverse G^-1 is never formed.  The fixed point in x needs only G^-1 p, and dL_beta/dx and dg
    are evaluated at its last iterate only.
-3. One factorisation for all iterations of that fixed point, at the last one.  In the others G u = p
-   is solved by conjugate gradients, preconditioned by the G_0 of the last step, whose factor is
-   there (Golub and Van Loan 2013, Section 11.5).  G = G_0 + diag(w - w_0), and the two diagonals
-   are close: some ten to twenty iterations, of 6 N^2 operations each, leave an error below that of
-   the rounding which a solution by factors has too.  They are not counted above.  Where N is below
-   DIRECT, or MOST iterations do not suffice, G is factorised.  On a Xeon with AVX-512, where a
-   factorisation takes as long as nine iterations (N = 767), they gain nothing (README.md, Speed).
+3. Two factorisations for all iterations of that fixed point, at the first and at the last one.  In
+   those between G u = p is solved by conjugate gradients, preconditioned by the G_0 of the first,
+   whose factor is there (Golub and Van Loan 2013, Section 11.5).  G = G_0 + diag(w - w_0), and the
+   two diagonals are close: five to ten iterations, of 6 N^2 operations each, leave an error below
+   that of the rounding which a solution by factors has too.  They are not counted above.  Where N
+   is below DIRECT, or MOST iterations do not suffice, G is factorised.
 4. The trace term needs diag(G^-1), once per leapfrog step.  From S G^-1 S = I - B^-1, with S =
    diag(s), it is (1 - diag(B^-1)) / w, and diag(B^-1) holds the squared column norms of L^-1, one
    triangular inverse.  The quotient dg / w is taken in closed form: dg = beta y lambda slope, so
@@ -109,15 +108,16 @@ def G_inv_times(Kp, p, s, L, model):
 
 
 @njit
-def moved_solution(u, p, before, after, at, model):
+def moved_solution(u, p, before, after, s_0, L_0, model):
     """Return (v, ok): G v = p where G has the diagonal term `after`, given that of u, `before`.
 
-    As (G_0 + diag(after - w_0)) v = p, preconditioned by G_0, that of `at`.  The residual of u is
-    (before - after) o u, and G_0 times a direction follows from what the preconditioner solved.
+    As (G_0 + diag(after - s_0^2)) v = p, preconditioned by G_0, whose factor is L_0.  The residual
+    of u is (before - after) o u, and G_0 times a direction follows from what the preconditioner
+    solved.
     """
-    shift = after - at.s**2
+    shift = after - s_0**2
     v, r = u, (before - after) * u
-    z = G_inv_times(symmetric_times(model.K, r), r, at.s, at.L, model)
+    z = G_inv_times(symmetric_times(model.K, r), r, s_0, L_0, model)
     G_0_d, d, size, enough = r, z, r @ z, SQUARED_ERROR * (p @ u)
     for _ in range(MOST):
         if not size > enough:  # or nan: the factorisation at the last iterate fails then
@@ -125,7 +125,7 @@ def moved_solution(u, p, before, after, at, model):
         G_d = G_0_d + shift * d
         step = size / (d @ G_d)
         v, r = v + step * d, r - step * G_d
-        z = G_inv_times(symmetric_times(model.K, r), r, at.s, at.L, model)
+        z = G_inv_times(symmetric_times(model.K, r), r, s_0, L_0, model)
         size, last = r @ z, size
         G_0_d, d = r + size / last * G_0_d, z + size / last * d
     return v, False
@@ -191,17 +191,17 @@ def trajectory(at, p, model, l_max, eps, f_max, L, work, path):
             H, dH_dx = hamiltonian_and_gradient(at, p_, w)
         p = p_
         dH_dp, dH_dp_ = w, w
-        x, s, ok = at.x, at.s, True
+        x, s, s_0, ok = at.x, at.s, at.s, True
         for f in range(f_max):
             x = at.x + eps / 2 * (dH_dp + dH_dp_)
             near, s, solved = s, root_of_diagonal(x, model), False
-            if f < f_max - 1 and x.size >= DIRECT:
-                dH_dp_, solved = moved_solution(dH_dp_, p, near**2, s**2, at, model)
+            if 0 < f < f_max - 1 and x.size >= DIRECT:
+                dH_dp_, solved = moved_solution(dH_dp_, p, near**2, s**2, s_0, work, model)
             if not solved:  # the last factor is that of the next Geometry; before, L may be at.L
                 factor = L if f == f_max - 1 else work
                 scale_and_add_identity(model.K, s, factor)
                 ok, factorisations = factorise(factor), factorisations + 1
-                dH_dp_ = G_inv_times(Kp, p, s, factor, model)
+                dH_dp_, s_0 = G_inv_times(Kp, p, s, factor, model), s
         at = geometry(x, s, L, ok, model, work)
         H, dH_dx = hamiltonian_and_gradient(at, p, dH_dp_)
         path[step, 0], path[step, 1] = x, p

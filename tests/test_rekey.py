@@ -124,9 +124,9 @@ def test_the_command_says_what_differs_and_fails_then(tmp_path, monkeypatch, cap
     monkeypatch.setattr(rekey, "STORE", tmp_path)
     monkeypatch.setattr(rekey, "rekey", lambda *given: asked.append(given) or ([row], wrong))
     monkeypatch.setattr(sys, "argv", ["rekey.py", "b", "a", "--jobs", "5", "--samples", "4",
-                                      "--before", "abc"])
+                                      "--before", "abc", "--digits", "7"])
     assert rekey.main() == status
-    assert asked == [(["b", "a"], 5, 4, "abc")]
+    assert asked == [(["b", "a"], 5, 4, "abc", 7)]
     out, err = capsys.readouterr()
     assert err.splitlines() == (wrong or [""])
     assert out.strip() in (tmp_path / "rekeyed.md").read_text() and "of 8" in out
@@ -134,12 +134,13 @@ def test_the_command_says_what_differs_and_fails_then(tmp_path, monkeypatch, cap
         (tmp_path / f"{name}.json.gz").touch()
     monkeypatch.setattr(sys, "argv", ["rekey.py"])  # all, and so many that --help says
     row[1] = "another"
-    assert rekey.main() == status and asked[1:] == [(["c", "d"], 2, 3, None)]
+    assert rekey.main() == status and asked[1:] == [(["c", "d"], 2, 3, None, None)]
     text = (tmp_path / "rekeyed.md").read_text()  # one below the other, the last one first
     assert text.startswith(f"# Replicates computed again\n\n## {date.today()}\n\n")
     assert text.count("# Replicates") == 1 and text.count("\n## ") == text.count("numbers") == 2
     places = [text.index(words) for words in (
-        "against what is stored", "another", "against the code of abc", "chain  ")]
+        "bit for bit, against what is stored", "another", "to 7 digits, against the code of abc",
+        "chain  ")]
     assert places == sorted(places) and text.endswith("```\n")
 
 
@@ -157,8 +158,19 @@ def test_of_equal_settings_the_cheapest_is_a_sample():
     ({"a": [1, 2]}, {"a": [1, 3]}, ["a[1]: 2 was, 3 is"]),
     ({"a": [1]}, {"a": [1, 2]}, ["a: [1] was, [1, 2] is"]),
 ])
-def test_differences(old, new, where):
-    assert rekey.differences(old, new) == where
+@pytest.mark.parametrize("digits", [None, 6])
+def test_differences(old, new, where, digits):
+    assert rekey.differences(old, new, digits) == (
+        [] if digits and where == ["a.b[0]: 0.0 was, -0.0 is"] else where)
+
+
+def test_the_first_digits_of_numbers_may_be_enough():
+    old, new, other = {"a": {"b": [2.0, 3, 1e-9]}}, 2.0 * (1 + 9e-7), 2.0 * (1 + 2e-6)
+    assert rekey.differences(old, {"a": {"b": [new, 3, 1e-9]}}, 6) == []
+    assert rekey.differences(old, {"a": {"b": [new, 3, 1e-9]}}) == [f"a.b[0]: 2.0 was, {new} is"]
+    assert rekey.differences(old, {"a": {"b": [other, 4, 1e-9 + 1e-14]}}, 6) == [
+        f"a.b[0]: 2.0 was, {other} is", "a.b[1]: 3 was, 4 is",
+        f"a.b[2]: 1e-09 was, {1e-9 + 1e-14} is"]
 
 
 @pytest.mark.parametrize("content", [None, b"damaged"])

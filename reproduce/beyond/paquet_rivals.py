@@ -193,7 +193,7 @@ CLAIMS = [
           "most draws; beyond .3 q and the posterior hardly overlap", "ours", budgets=("paper",)),
     Claim("log(cost of AISq-RMHMC / bridge), the paper's problem", "ours",
           lambda r: log_cost_ratio(r, PAPER, ["bridge"]), 0.0, np.inf,
-          "a draw takes 2 N^2 operations, a leapfrog step of RMHMC 2 N^3 / 3", "ours",
+          "a draw takes 2 N^2 operations, a leapfrog step of RMHMC N^3", "ours",
           budgets=("paper",)),
     Claim("log(cost of AISq-RMHMC / best other), least", "ours",
           lambda r: smallest([log_cost_ratio(r, key, [m for m in METHODS if m != "AISq-RMHMC"])

@@ -178,13 +178,13 @@ def operations(method, N):
     """Return the floating-point operations of a temperature, a draw or a point, to leading order.
 
     The product of a factor and a vector takes 2 N^2, as does a pair of triangular solves, which is
-    HMC's gradient; RMHMC's fast twin 2 N^3 a leapfrog step, 2 / 3 N^3 from DIRECT cases on, 4 / 3
-    N^3 a temperature beside (tests/test_operation_counts.py).
+    HMC's gradient; RMHMC's fast twin 2 N^3 a leapfrog step, N^3 from DIRECT cases on, 4 / 3 N^3
+    a temperature beside (tests/test_operation_counts.py).
     """
     kernel = method.split("-")[-1]
     if kernel in KERNELS:
         steps = KERNELS[kernel].l_max
-        cubes = (2 / 3 if N >= DIRECT else 2) * steps + 4 / 3
+        cubes = (1 if N >= DIRECT else 2) * steps + 4 / 3
         return cubes * N**3 if kernel == "RMHMC" else 2 * steps * N**2
     return {"tilting": 1, "bridge": 2 + 2 * SHARE * (1 + WARM_UP)}.get(method, 2) * N**2
 
