@@ -158,7 +158,7 @@ def made_up():
     kinds = script.KINDS["paper"]
     r = script.Rivals(
         {(number, index, method): row_of(LOGS.get(method, 3.5) + 0.01 * index * k + 0.01 * number)
-         for number in kinds for index in range(5)
+         for number in kinds for index in range(script.sets("paper", number))
          for k, method in enumerate(script.shown(number, index))},
         {number: {"scratch": 1.2, "gradient": 3.0} for number in kinds},
         {number: [0.001, 0.002, 0.003] for number in kinds})
@@ -192,7 +192,7 @@ MOVED = {
         *(OTHERS.values() if after == DELAYED else ())])
        for part, (_, after) in script.PARTS.items()},
     **{other: (costs_of([other], 0.0), [claim]) for other, claim in OTHERS.items()},
-    **{f"{k} is another mean": (put("rows", (k, 2, SOD), row_of(3.8, mean=0.75)), [
+    **{f"{k} is another mean": (put("rows", (k, 1, SOD), row_of(3.8, mean=0.75)), [
         f"{k}: largest |z| against the random walk"]) for k in script.KINDS["paper"]},
     **{f"{k} is elsewhere": (put("rows", (k, 0, STANDARD), "off", 5.0), [
         f"{k}: largest |z| against quadrature"]) for k in quadrature.KINDS if k != quadrature.SEEN},
@@ -274,15 +274,18 @@ def test_the_picture_marks_what_is_believed_on_no_data_set():
     r = made_up()
     for number, index, method in ((1, 0, HMC), (3, 0, SOD), (3, 1, SOD)):  # SOD has other data sets
         r.rows[number, index, method] = row_of(0.0, believed=False)
-    one, larger, other = script.figure(r).axes  # kinds 1, 2 and 4; 6, 7 and 9; 3 and 5
+    one, _, more = axes = script.figure(r).axes  # kinds 1, 2 and 4; 3 and 5; 6 to 9
     # a gray line, then a kind's costs and its open marks
     lost = [[line.get_ydata().round().tolist() for line in ax.lines if line.get_mfc() == "white"]
-            for ax in (one, larger, other)]
-    assert lost == [[[[*script.METHODS, *script.RIVALS].index(HMC)], [], []], [[]] * 3, [[], []]]
-    assert [ax.get_legend_handles_labels()[1] for ax in (one, larger, other)] == [
-        *2 * [["kind 1 or 6", "kind 2 or 7", "kind 4 or 9"]], ["kind 3", "kind 5"]]
-    bars = [[each[0].get_c() for each in ax.containers] for ax in (one, larger)]
-    assert bars[1] == bars[0]  # one colour of what is alike
+            for ax in axes]
+    assert lost == [[[[*script.METHODS, *script.RIVALS].index(HMC)], [], []], [[]] * 2, [[]] * 4]
+    assert [ax.get_legend_handles_labels()[1] for ax in axes] == [
+        ["kind 1 or 6", "kind 2 or 7", "kind 4 or 9"], ["kind 3 or 8", "kind 5"],
+        ["kind 1 or 6", "kind 2 or 7", "kind 3 or 8", "kind 4 or 9"]]
+    bars = [[each[0].get_c() for each in ax.containers] for ax in axes]
+    # one colour of what is alike
+    assert bars[2] == [*bars[0][:2], bars[1][0], bars[0][2]] and len({*bars[2]}) == 4
+    assert more.containers[2][0].get_data()[0].size == len(script.CORE)  # of kind 8
     assert all(line.get_xdata() == [0.98] for line in one.lines  # of the panel's width
                if line.get_mfc() == "white" and line.get_ydata().size)
     believed, _ = one.containers[0][0].get_data()  # of kind 1
