@@ -8,7 +8,7 @@ Nystrom-Cholesky and tempering, surrogate transitions with four approximations o
 and our NUTS with the exact gradient, and, where there is one length, dragging, which moves sigma
 and eta cheaply by eigenvalues of the kernel.  With 900 cases, kinds 6, 7 and 9, only the methods
 are run that eigenvalues make fast; kind 8, which has many lengths, has the first four, on FEWER
-data sets, because one takes up to an hour.  Kind 10, with more lengths, is left out.
+data sets, because one takes about an hour.  Kind 10, with more lengths, is left out.
 
 The cost of an effective draw is in evaluations of the posterior (wang/rivals.py).  Each method but
 NUTS has the best of three settings, by pilots on the first data set of a kind.  A row is compared
