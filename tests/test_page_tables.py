@@ -265,7 +265,7 @@ wang_table3 2 0: e by the printed CPU times=1; variable=3.617; sweep=1.206; w = 
     0.1, limit 3=4.5
 wang_rivals 0 2: =mapping of the walk; kind 1=1.699 (0.036); kind 2=1.859 (0.039); kind 3=2.034
     (0.043); kind 4=2.226 (0.047); kind 5=2.435 (0.052); kind 6=2.664 (0.057); kind 7=2.915 (0.062);
-    kind 8=3.287 (0.057); kind 9=3.490 (0.074); mean=2.44 (0.20)
+    kind 8=3.238 (0.063); kind 9=3.490 (0.074); mean=2.44 (0.20)
 wang_rivals 4 1: kind=2; 1 is=2 ms; scratch=2; gradient=2.1; scratch SOD=2.2; scratch Nystrom=2.3;
     scratch FITC=2.4; scratch variational=2.5; decomposition=2.6; fast=2.7
 wang_errata 1 0: =relative error of C^^-1 with the vectors (41), not orthonormal, by (32); as the
