@@ -90,8 +90,9 @@ def ais(model, betas, kernel, runs, rng):
     """Run annealed importance sampling `runs` times, from q at beta = 0 to the posterior.
 
     The mean of exp(log_weights) estimates p(y) without bias (see combine) if the kernel leaves
-    every p_beta invariant, as HMC does.  RMHMC does so only as f_max -> infinity: with f_max = 5,
-    the paper's example, the estimate has a bias that no number of runs removes.
+    every p_beta invariant, as HMC does.  RMHMC does so only as f_max -> infinity, and where its
+    iterations converge: with f_max = 5, the paper's example, the estimate has a bias that no number
+    of runs removes.
 
     Parameters
     ----------
@@ -140,7 +141,7 @@ class RMHMCMirror(NamedTuple):
 def transition(x, model, kernel, rng):
     """One transition at one rung: (x, accepted, energy error).
 
-    It leaves p_beta invariant: HMC does exactly, RMHMC as f_max -> infinity.
+    It leaves p_beta invariant: HMC does exactly, RMHMC as f_max -> infinity, where that converges.
     """
 
 

@@ -394,8 +394,8 @@ class Regression(NamedTuple):
     model: GPRegression
     scale: Scale
     response: tuple  # mean and deviation of y
-    parameters = ("q is log sigma, log eta, log rho_1, ...: noise, amplitude and lengths of"
-                  " standardised covariates and responses")
+    parameters = ("q is log sigma, log eta, log rho_1, ...: noise, amplitude and lengths, in"
+                  " exp(-distance^2 / rho^2), of standardised covariates and responses")
 
     @property
     def labels(self):
@@ -492,8 +492,9 @@ class Classifier(NamedTuple):
     scale: Scale  # does both
     classes: np.ndarray
     lengths: np.ndarray  # (p,) of each covariate, relative to the shortest
-    parameters = ("theta is the function at the cases, phi = (log l, log sigma): length and"
-                  " amplitude, of standardised covariates divided by `lengths`")
+    parameters = ("theta is the function at the cases, phi = (log l, log sigma): length, in"
+                  " exp(-distance^2 / (2 l^2)), and amplitude, of standardised covariates divided"
+                  " by `lengths`")
 
     @property
     def labels(self):
@@ -803,7 +804,8 @@ class Counts(NamedTuple):
 
     model: LogGaussianCox
     parameters = ("theta is the log intensity of each cell, of a square of area 1; phi = (log"
-                  " sigma^2, log beta), variance and length")
+                  " sigma^2, log beta), variance and length: beta d sides of a square of d x d"
+                  " cells")
 
     @property
     def labels(self):
@@ -828,7 +830,8 @@ def counts_on_a_grid(counts):
     """Make a Counts of whole numbers, (d, d), not all zero.
 
     The field's mean makes the expected total the observed one if the field's variance is 1.  This
-    variance and the length have priors Gamma(2, rate 2).
+    variance and beta have priors Gamma(2, rate 2).  As in Zhang and Sutton (2014) the length is
+    beta d sides of the square: finer cells of one square give it a longer length a priori.
 
     Raises ValueError, naming the argument, for anything else.
     """
